@@ -1,0 +1,61 @@
+# Everything runs in a virtual environment of its own in .venv, which the first target makes.
+#
+#   make demo     a CUDA program on the simulated GPU     make lint     ruff and mypy
+#   make test     the test suite                          make bench    the speed ratios
+#
+# PYTHON=... chooses the interpreter (3.11 or newer), TESTS=... the tests to run, JOBS=... how many at once.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+TESTS ?= tests
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+# NVIDIA's compiler comes from PyPI when the machine has none. The choice is part of the stamp's name, so
+# that `make` installs the wheels when nvcc goes away.
+HAVE_NVCC := $(shell command -v nvcc 2>/dev/null || ls "$${CUDA_HOME:-$${CUDA_PATH:-/nonexistent}}/bin/nvcc" 2>/dev/null)
+EXTRAS := $(if $(HAVE_NVCC),dev,dev,cuda-compiler)
+comma := ,
+STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+
+.PHONY: setup demo test lint format bench clean help
+
+setup: $(STAMP)
+	@echo "ready: make demo | make test | make lint | make bench"
+
+help:
+	@sed -n '1,6s/^# \{0,1\}//p' Makefile
+
+demo: $(STAMP)
+	$(BIN)/evoengineer sim run examples/softmax.cu
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	@command -v $(CXX) >/dev/null || command -v clang++ >/dev/null || { \
+	  echo "No C++ compiler: '$(CXX)' is not on PATH. The simulated GPU and nvcc need one." >&2; \
+	  echo "Debian, Ubuntu: apt-get install g++    Fedora: dnf install gcc-c++    Or set CXX." >&2; exit 1; }
+	@python=$$(sh scripts/find-python.sh "$(PYTHON)") && \
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  echo "making $(VENV) with $$python"; rm -rf $(VENV); "$$python" -m venv $(VENV); fi
+	@$(if $(HAVE_NVCC),,echo "nvcc is neither on PATH nor in CUDA_HOME: installing NVIDIA's compiler from PyPI";) \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@rm -f $(VENV)/.installed-*
+	@touch $@

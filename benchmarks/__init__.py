@@ -1,0 +1,1 @@
+"""Speed measurements; `make bench` or `python -m benchmarks` runs them all."""

@@ -1,0 +1,91 @@
+"""The `evoengineer` command.
+
+    evoengineer sim run FILE.cu…     compile a CUDA program and run it on the simulated GPU
+    evoengineer sim exec PROGRAM     run an executable that links libcudart dynamically
+    evoengineer sim devices          list the cards that can be simulated
+
+Exit codes: 0 success; 1 failure (or whatever the program itself returned); 2 wrong usage. Errors go to
+stderr as `evoengineer: …`; a fault of our own shows its traceback only when $EVOENGINEER_TRACEBACK is set.
+Each command group is a module of this package.
+"""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from evoengineer import __version__
+from evoengineer.errors import EvoEngineerError, UsageError
+
+TRACEBACK_VARIABLE = "EVOENGINEER_TRACEBACK"
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse that raises instead of exiting, so that all errors look alike."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}\nTry '{self.prog} --help'.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _dispatch(words)
+    except EvoEngineerError as error:
+        return _report(error)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # Whoever read our output has gone; keep the interpreter from complaining about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        return _report(EvoEngineerError(f"internal error: {what} (set {TRACEBACK_VARIABLE}=1 to see where)"))
+
+
+def _dispatch(words: list[str]) -> int:
+    from evoengineer.cli import sim
+
+    parser = Parser(
+        prog="evoengineer", description="Evolve CUDA kernels and judge them, with or without a GPU."
+    )
+    parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
+    groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    sim.add_commands(groups)
+    own, program_arguments = sim.split_arguments(words)
+    options, rest = parser.parse_known_args(own)
+    options.program_arguments = program_arguments
+    _place_rest(options, rest)
+    code: int = options.command(options)
+    return code
+
+
+def _place_rest(options: argparse.Namespace, rest: list[str]) -> None:
+    """argparse gives up on files that follow an option (`a.cu --threads 2 b.cu`): they are files all the same."""
+    unknown = [word for word in rest if word.startswith("-")]
+    if unknown:
+        hint = "; options for nvcc go in --nvcc-arg" if hasattr(options, "nvcc_arg") else ""
+        raise UsageError(f"unknown option {', '.join(unknown)}{hint}")
+    if rest and not hasattr(options, "files"):
+        raise UsageError(f"unexpected argument {rest[0]!r}. Arguments for the program itself go after `--`.")
+    if rest:
+        options.files = [*options.files, *map(Path, rest)]
+
+
+def _report(error: EvoEngineerError) -> int:
+    sys.stdout.flush()
+    details = error.details.rstrip()
+    if details:
+        print(details, file=sys.stderr)
+    print(f"evoengineer: {error}", file=sys.stderr)
+    return error.exit_code

@@ -1,0 +1,190 @@
+"""`evoengineer sim …`: CUDA programs on the simulated GPU."""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evoengineer.device.options import CHECKS, DeviceOptions, Limits, default_threads, parse_checks
+from evoengineer.device.profile import DEFAULT_DEVICE, load_profile, profile_for, profile_names
+from evoengineer.errors import UsageError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from evoengineer.cli import Parser
+
+
+def add_commands(groups: "argparse._SubParsersAction[Parser]") -> None:
+    """Declare `sim run`, `sim exec` and `sim devices`."""
+    sim = groups.add_parser("sim", help="run CUDA programs on the simulated GPU")
+    commands = sim.add_subparsers(metavar="COMMAND", required=True, parser_class=type(sim))
+
+    run = commands.add_parser(
+        "run",
+        help="compile a CUDA program with nvcc and run it",
+        usage="%(prog)s FILE.cu... [options] [-- ARGUMENTS]",
+        epilog="What follows `--` goes to the program. Its output and exit code pass through.",
+    )
+    run.add_argument("files", nargs="+", type=Path, metavar="FILE", help="source files of one program")
+    run.add_argument(
+        *("--nvcc-arg", "-A"),
+        action="append",
+        default=[],
+        metavar="ARG",
+        help="an option for nvcc, e.g. -O3, -lm, -Iinclude; repeatable",
+    )
+    _add_device_options(run)
+    run.set_defaults(command=run_command)
+
+    execute = commands.add_parser(
+        "exec",
+        help="run an executable that links libcudart dynamically",
+        usage="%(prog)s PROGRAM [options] [-- ARGUMENTS]",
+        epilog="Build it with: nvcc -cudart shared -gencode arch=compute_89,code=compute_89",
+    )
+    execute.add_argument("program", type=Path, metavar="PROGRAM")
+    _add_device_options(execute)
+    execute.set_defaults(command=exec_command)
+
+    devices = commands.add_parser("devices", help="list the cards that can be simulated")
+    devices.set_defaults(command=devices_command)
+
+
+def split_arguments(words: list[str]) -> tuple[list[str], list[str]]:
+    """Our own words and the program's, which follow the first `--`.
+
+    The value of --nvcc-arg mostly begins with a dash, which argparse takes for an option of ours unless
+    the two are written as one word.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    own: list[str] = []
+    ours = iter(words[:end])
+    for word in ours:
+        value = next(ours, None) if word in ("--nvcc-arg", "-A") else None
+        own.append(word if value is None else f"--nvcc-arg={value}")
+    return own, words[end + 1 :]
+
+
+def run_command(options: argparse.Namespace) -> int:
+    from evoengineer.kernel.program import Program, check_program, compile_program
+    from evoengineer.kernel.toolchain import find_toolchain
+
+    device = _device_options(options)
+    program = Program(tuple(options.files), tuple(options.nvcc_arg))
+    check_program(program)
+    toolchain = find_toolchain()
+
+    from evoengineer.device.sim.session import cudart_directory, run_program
+
+    with _scratch_directory() as scratch:
+        executable = scratch / program.sources[0].stem
+        log = compile_program(
+            program, executable, toolchain, profile_for(device.device).sm, cudart_directory(toolchain.version[0])
+        )
+        sys.stderr.write(log)
+        return run_program([str(executable), *options.program_arguments], device)
+
+
+def exec_command(options: argparse.Namespace) -> int:
+    device = _device_options(options)
+    if not options.program.is_file():
+        raise UsageError(f"{options.program}: no such program")
+    if not os.access(options.program, os.X_OK):
+        raise UsageError(
+            f"{options.program} is not executable. To compile and run a source: evoengineer sim run"
+        )
+
+    from evoengineer.device.sim.session import run_program
+
+    return run_program([str(options.program.resolve()), *options.program_arguments], device)
+
+
+def devices_command(options: argparse.Namespace) -> int:
+    if options.program_arguments:
+        raise UsageError("sim devices takes no arguments")
+    rows = [("DEVICE", "CARD", "CC", "SMs", "CLOCK", "MEMORY", "BANDWIDTH", "L2")]
+    for key in profile_names():
+        card = load_profile(key)
+        major, minor = card.compute_capability
+        rows.append((
+            card.device + (" (default)" if card.device == DEFAULT_DEVICE else ""),
+            card.name,
+            f"{major}.{minor}",
+            str(card.sm_count),
+            f"{card.clock_khz / 1e6:.2f} GHz",
+            f"{card.dram_bytes / 2**30:.1f} GiB",
+            f"{card.dram_bytes_per_second / 1e9:.0f} GB/s",
+            f"{card.l2_bytes / 2**20:.0f} MiB",
+        ))  # fmt: skip
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def _add_device_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        default=DEFAULT_DEVICE,
+        help=f"the card to simulate (default {DEFAULT_DEVICE}; see `sim devices`)",
+    )
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="CPU threads for kernels (default: all cores)"
+    )
+    checks = "; ".join(f"{name}: {meaning}" for name, meaning in CHECKS.items())
+    parser.add_argument(
+        "--check", metavar="LIST", help=f"what to check, comma-separated: {checks}; all; none"
+    )
+    parser.add_argument(
+        "--max-instructions",
+        type=int,
+        default=0,
+        metavar="N",
+        help="stop a kernel whose warp loops more than N times",
+    )
+    parser.add_argument(
+        "--max-seconds",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="stop a kernel that runs longer than S seconds",
+    )
+
+
+def _device_options(options: argparse.Namespace) -> DeviceOptions:
+    """The options as the user gave them, resolved and checked."""
+    profile = profile_for(options.device)
+    threads = default_threads() if options.threads is None else options.threads
+    if threads < 1:
+        raise UsageError(f"--threads must be at least 1, not {threads}")
+    for name, value in (
+        ("--max-instructions", options.max_instructions),
+        ("--max-seconds", options.max_seconds),
+    ):
+        if not value >= 0:
+            raise UsageError(f"{name} must not be negative (0 means no limit), not {value}")
+    checks = parse_checks("memory" if options.check is None else options.check)
+    return DeviceOptions(
+        profile.device, threads, checks, Limits(options.max_instructions, options.max_seconds)
+    )
+
+
+@contextmanager
+def _scratch_directory() -> Iterator[Path]:
+    """A directory that is gone afterwards, also when we are asked to terminate."""
+
+    def terminate(number: int, frame: "FrameType | None") -> None:
+        raise SystemExit(128 + number)
+
+    previous = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with tempfile.TemporaryDirectory(prefix="evoengineer-") as directory:
+            yield Path(directory)
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,74 @@
+"""Simulated time of streams, events and copy engines.
+
+PLACEHOLDER COSTS: until the timing model lands, an operation takes a plain estimate (bytes over bandwidth,
+the launch's own figure) and kernels run one at a time. What is right already is the order: operations wait
+for their stream, for events, and for the engine they use. Wall-clock time plays no part, so that two runs
+agree to the bit.
+"""
+
+from collections.abc import Sequence
+
+from evoengineer.device.profile import Profile
+
+LEGACY_STREAM = 0
+NON_BLOCKING = 1  # cudaStreamNonBlocking
+_HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3  # cudaMemcpyKind
+_COPY_OVERHEAD_NS = 2000.0
+_CALL_OVERHEAD_NS = 1000.0
+
+
+class Clock:
+    """Times are nanoseconds since the start of the device."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._host_ns = 0.0
+        self._streams: dict[int, float] = {LEGACY_STREAM: 0.0}
+        self._blocking: set[int] = set()
+        self._engines = {"compute": 0.0, "to_device": 0.0, "to_host": 0.0}
+        self._events: dict[int, float] = {}
+
+    def create_stream(self, stream: int, flags: int) -> None:
+        self._streams[stream] = self._host_ns
+        if not flags & NON_BLOCKING:
+            self._blocking.add(stream)
+
+    def kernel(self, stream: int, elapsed_ns: float) -> None:
+        self._run(stream, "compute", elapsed_ns + self._profile.launch_overhead_ns)
+
+    def copy(self, stream: int, size: int, kind: int) -> None:
+        if kind == _DEVICE_TO_DEVICE:
+            engine, rate = "compute", self._profile.dram_bytes_per_second / 2
+        else:
+            engine = "to_host" if kind == _DEVICE_TO_HOST else "to_device"
+            rate = self._profile.pcie_bytes_per_second
+        self._run(stream, engine, _COPY_OVERHEAD_NS + size / rate * 1e9)
+
+    def fill(self, stream: int, size: int) -> None:
+        self._run(stream, "compute", _COPY_OVERHEAD_NS + size / self._profile.dram_bytes_per_second * 1e9)
+
+    def record(self, event: int, stream: int) -> None:
+        self._events[event] = self._ready(stream)
+
+    def wait(self, stream: int, event: int) -> None:
+        self._streams[stream] = max(self._ready(stream), self._events.get(event, 0.0))
+
+    def elapsed_ns(self, start: int, end: int) -> float:
+        return self._events[end] - self._events[start]
+
+    def synchronize(self) -> None:
+        self._host_ns = max(self._host_ns, *self._streams.values()) + _CALL_OVERHEAD_NS
+
+    def _ready(self, stream: int) -> float:
+        """When the stream can start something new. The legacy stream and blocking streams wait for each other."""
+        others: Sequence[int] = ()
+        if stream == LEGACY_STREAM:
+            others = tuple(self._blocking)
+        elif stream in self._blocking:
+            others = (LEGACY_STREAM,)
+        own = self._streams.get(stream, 0.0)
+        return max([own, self._host_ns, *(self._streams[other] for other in others)])
+
+    def _run(self, stream: int, engine: str, duration_ns: float) -> None:
+        start = max(self._ready(stream), self._engines[engine])
+        self._streams[stream] = self._engines[engine] = start + duration_ns

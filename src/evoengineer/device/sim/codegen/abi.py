@@ -1,0 +1,37 @@
+"""Numbers of `runtime/abi.h` that compiled code needs."""
+
+LANES = 32
+FULL_MASK = 0xFFFFFFFF
+
+# Offsets in struct Warp.
+SHARED_BASE, PARAMS, SYMBOLS, CACHES, TICKS, LOCAL_BASE, TIDS = 0, 8, 16, 24, 32, 40, 48
+SHARED_BYTES, WARP_INDEX, CTAID, NCTAID, EXIST, LIVE = 56, 60, 64, 76, 88, 92
+NEXT_BLOCK, NEXT_MASK, REDUCED, LANE_NEXT, ARGS, RESULTS = 96, 104, 120, 128, 256, 264
+
+# enum Next
+EXIT, ONE, TWO, SCATTER, EXIT_THREAD = 0, 1, 2, 3, 4
+
+# enum BlockFlags
+BLOCK_WARP_SYNC, BLOCK_BARRIER, BLOCK_EXIT_ONLY, BLOCK_MEMBER_SLOT = 1, 2, 4, 8
+BLOCK_ID_SLOT, BLOCK_COUNT_SLOT, BLOCK_BACK_EDGE = 16, 32, 64
+
+BARRIER_KINDS = {"sync": 0, "arrive": 1, "popc": 2, "and": 3, "or": 4}
+
+# enum Space, enum Access
+SPACES = {"generic": 0, "global": 1, "shared": 2, "local": 3, "const": 4, "param": 5}
+LOAD, STORE, ATOMIC, NO_ACCESS = 0, 1, 2, 3
+
+# enum LaunchFlags
+USES_BARRIER, ORDERED, SPINS, COOPERATIVE, FLUSH_DENORMALS = 1, 2, 4, 8, 16
+CHECK_ACCESS, CHECK_RACE, CHECK_INIT = 32, 64, 128
+
+# enum ErrorCode, by position
+ERROR_NAMES = (
+    "none", "out_of_bounds", "misaligned", "freed", "uninitialised", "race", "barrier_divergence", "deadlock",
+    "missing_members", "instruction_budget", "wall_limit", "trap", "assert", "stack_overflow", "invalid_call",
+    "illegal_instruction", "write_to_const", "invalid_free", "unsupported",
+)  # fmt: skip
+TRAP = ERROR_NAMES.index("trap")
+UNSUPPORTED = ERROR_NAMES.index("unsupported")
+
+FUNCTION_BASE = 0x100000000000

@@ -1,0 +1,229 @@
+"""The simulated GPU's engine: modules in, launches run, errors explained.
+
+Owned by the device process (server.py). It knows kernels and memory; streams, events and the wire protocol
+are the server's.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+from dataclasses import dataclass, field
+
+from evoengineer.device.profile import Profile
+from evoengineer.device.sim import structs
+from evoengineer.device.sim.codegen import abi
+from evoengineer.device.sim.codegen.unit import GRID_WORKSPACE
+from evoengineer.device.sim.image import KernelImage
+from evoengineer.device.sim.native import Memory, launch, load_runtime
+from evoengineer.device.sim.program import MODES, LinkedModule, link, refuse_unsupported
+from evoengineer.device.sim.ptx.model import Function
+from evoengineer.device.sim.ptx.parser import parse_body
+from evoengineer.device.sim.report import cuda_error, describe
+from evoengineer.errors import DeviceError, UsageError
+
+CHECKS = ("memory", "race", "init")
+MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInfo:
+    """What the runtime API says of a kernel."""
+
+    name: str
+    param_offsets: tuple[int, ...]
+    param_sizes: tuple[int, ...]
+    param_bytes: int
+    static_shared_bytes: int
+    max_threads: int
+    local_bytes: int
+    const_bytes: int
+    registers: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceVariable:
+    """A module variable in device memory."""
+
+    address: int
+    bytes: int
+    space: str  # global or const
+
+
+@dataclass(slots=True)
+class Module:
+    """A loaded module: linked text, variables in memory, kernels compiled so far."""
+
+    linked: LinkedModule
+    variables: dict[str, DeviceVariable]
+    kernels: dict[str, KernelInfo]
+    images: dict[tuple[str, tuple[int, int, int]], KernelImage] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchResult:
+    """`elapsed_ns` is a placeholder for simulated time: instructions × threads over the card's peak rate."""
+
+    elapsed_ns: float
+    compile_seconds: float
+
+
+class Engine:
+    """Modules, kernels and launches on one simulated card."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        threads: int = 0,
+        checks: frozenset[str] = frozenset({"memory"}),
+        tick_limit: int = 0,
+        wall_limit_seconds: float = 0.0,
+        memory: Memory | None = None,
+    ) -> None:
+        self.profile = profile
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self.checks = checks
+        self.tick_limit, self.wall_limit_seconds = tick_limit, wall_limit_seconds
+        self.memory = memory or Memory()
+        self.mode = os.environ.get(MODE_VARIABLE, "optimised")
+        if self.mode not in MODES:
+            raise UsageError(f"{MODE_VARIABLE}={self.mode!r} is none of {', '.join(MODES)}")
+        load_runtime()
+        self._params = self.memory.allocate(structs.CONSTANT, 32768)
+        self._workspace = self.memory.allocate(structs.DEVICE, 4096)
+        if "init" in checks:
+            self.memory.track_initialised(True)
+            self.memory.mark_initialised(self._params, 32768)
+            self.memory.mark_initialised(self._workspace, 4096)
+
+    # -- modules -----------------------------------------------------------------------------------
+
+    def load_module(self, texts: list[str]) -> Module:
+        """Link PTX texts and place their variables in device memory."""
+        linked = link(texts)
+        variables: dict[str, DeviceVariable] = {}
+        for name, variable in linked.variables.items():
+            if variable.space in ("global", "const") and not (variable.external and variable.bytes == 0):
+                kind = structs.CONSTANT if variable.space == "const" else structs.SYMBOL
+                address = self.memory.allocate(kind, max(variable.bytes, 1))
+                if not address:
+                    raise DeviceError(f"no device memory for variable {name} of {variable.bytes} bytes", code=2)
+                c.memset(address, 0, variable.bytes)
+                self.memory.mark_initialised(address, variable.bytes)
+                variables[name] = DeviceVariable(address, variable.bytes, variable.space)
+        module = Module(linked, variables, {})
+        self._initialise(module)
+        for function in linked.kernels:
+            if function.defined:
+                module.kernels[function.name] = kernel_info(linked, function)
+        return module
+
+    def _initialise(self, module: Module) -> None:
+        for name, variable in module.linked.variables.items():
+            if name not in module.variables:
+                continue
+            start = module.variables[name].address
+            for part in variable.init:
+                if not part.symbol:
+                    c.memmove(start + part.offset, part.data, len(part.data))
+                    continue
+                address = self._address_of(module, part.symbol) + part.addend
+                if part.shift >= 0:
+                    c.memmove(start + part.offset, bytes([address >> part.shift & 0xFF]), 1)
+                else:
+                    c.memmove(start + part.offset, address.to_bytes(8, "little"), 8)
+
+    def _address_of(self, module: Module, symbol: str) -> int:
+        if symbol in module.variables:
+            return module.variables[symbol].address
+        if symbol in module.linked.numbers:
+            return abi.FUNCTION_BASE + 16 * module.linked.numbers[symbol]
+        raise DeviceError(f"the module refers to {symbol!r}, which it does not define", code=218)
+
+    def unload_module(self, module: Module) -> None:
+        for variable in module.variables.values():
+            self.memory.free(variable.address)
+
+    # -- launches ------------------------------------------------------------------------------------
+
+    def image(self, module: Module, kernel: str, block: tuple[int, int, int]) -> KernelImage:
+        """The kernel compiled for this block shape."""
+        key = (kernel, block)
+        if key not in module.images:
+            refuse_unsupported(module.linked.functions[kernel])
+            check_access = bool(self.checks & {"race", "init"})
+            module.images[key] = KernelImage(module.linked, kernel, block, self.mode, check_access)
+        return module.images[key]
+
+    def launch(
+        self,
+        module: Module,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        dynamic_shared_bytes: int = 0,
+        params: bytes = b"",
+        cooperative: bool = False,
+    ) -> LaunchResult:
+        """Run a kernel to its end. Raises DeviceError with a report if it fails."""
+        known = (kernel, block) in module.images
+        image = self.image(module, kernel, block)
+        c.memmove(self._params, params, len(params))
+        if cooperative:
+            c.memset(self._workspace, 0, 4096)
+        symbols = (c.c_uint64 * len(image.plan.symbols))()
+        for i, name in enumerate(image.plan.symbols):
+            if name == GRID_WORKSPACE:
+                symbols[i] = self._workspace if cooperative else 0
+            elif name in module.variables:
+                symbols[i] = module.variables[name].address
+        callback = structs.compile_callback(image.compile_block)
+        request = structs.Launch(
+            functions=image.functions, sites=image.sites, params=self._params, symbols=symbols, compile=callback,
+            function_count=len(image.functions), site_count=len(image.plan.sites),
+            grid=(c.c_uint32 * 3)(*grid), block=(c.c_uint32 * 3)(*block),
+            shared_bytes=image.plan.shared_bytes + dynamic_shared_bytes,
+            flags=self._flags(image, cooperative), threads=self.threads, max_resident=self._resident(block),
+            tick_limit=self.tick_limit, wall_limit_seconds=self.wall_limit_seconds,
+        )  # fmt: skip
+        if launch(request):
+            error = request.error
+            report = describe(error, image, grid, block)
+            raise DeviceError(report.splitlines()[0], report, cuda_error(error.code))
+        return LaunchResult(self._placeholder_ns(image, grid, block), 0.0 if known else image.compile_seconds)
+
+    def _flags(self, image: KernelImage, cooperative: bool) -> int:
+        flags = image.plan.flags
+        if cooperative:
+            flags |= abi.COOPERATIVE | abi.SPINS | abi.ORDERED | abi.USES_BARRIER
+        if image.check_access:
+            flags |= abi.CHECK_ACCESS
+        flags |= abi.CHECK_RACE if "race" in self.checks else 0
+        flags |= abi.CHECK_INIT if "init" in self.checks else 0
+        return flags
+
+    def _resident(self, block: tuple[int, int, int]) -> int:
+        threads = block[0] * block[1] * block[2]
+        return max(1, self.profile.sm_count * (self.profile.max_threads_per_sm // max(threads, 1)))
+
+    def _placeholder_ns(self, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]) -> float:
+        threads = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]
+        rate = self.profile.sm_count * 128 * self.profile.clock_khz * 1e3
+        return 2000.0 + threads * image.plan.instructions / rate * 1e9
+
+
+def kernel_info(linked: LinkedModule, function: Function) -> KernelInfo:
+    """Sizes that can be read off the text without compiling."""
+    offsets, end = [], 0
+    for param in function.params:
+        end = -(-end // param.align) * param.align
+        offsets.append(end)
+        end += param.bytes
+    body = parse_body(function)
+    shared = sum(v.bytes for v in body.variables if v.space == "shared")
+    local = sum(v.bytes for v in body.variables if v.space == "local")
+    const = sum(v.bytes for v in linked.variables.values() if v.space == "const")
+    registers = min(255, max(16, len(body.registers) // 4))
+    return KernelInfo(
+        function.name, tuple(offsets), tuple(p.bytes for p in function.params), end, shared, function.max_threads or 1024,
+        local, const, registers)  # fmt: skip

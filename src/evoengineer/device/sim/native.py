@@ -1,0 +1,193 @@
+"""Building and loading the C++ parts of the simulated GPU.
+
+The runtime is compiled from `runtime/*.cpp` on first use into a cache that is addressed by content, then
+loaded so that machine code made later finds its rt_ functions in the process. This module owns the build
+and the ctypes signatures; it does not decide what to launch.
+"""
+
+import ctypes as c
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from evoengineer.device.sim import structs
+from evoengineer.errors import DeviceError, ToolchainError
+from evoengineer.kernel.toolchain import HostCompiler, find_host_compiler
+from evoengineer.paths import cache_dir
+
+RUNTIME_SOURCES = Path(__file__).parent / "runtime"
+RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-Wall", "-pthread", "-fno-math-errno", "-ffp-contract=off")
+DEVICE_ARENA, DEVICE_ARENA_BYTES = 0x300000000000, 96 << 30
+HOST_ARENA, HOST_ARENA_BYTES = 0x200000000000, 64 << 30
+STAGING_BYTES = 64 << 20
+
+
+# -- building ------------------------------------------------------------------------------------------
+
+
+def build_shared(
+    sources: Sequence[Path], name: str, flags: Sequence[str] = RUNTIME_FLAGS, link_flags: Sequence[str] = ()
+) -> Path:
+    """A shared library `name` made of C++ sources, from the cache if nothing has changed.
+
+    Headers beside the sources count as part of them. Any number of processes may build at once.
+    """
+    if not sources:
+        raise ToolchainError(f"no sources for {name}: the installation of evoengineer is incomplete")
+    compiler = find_host_compiler()
+    folders = {source.parent for source in sources}
+    headers = sorted(header for folder in folders for header in folder.glob("*.h"))
+    common = _digest(_identity(compiler), *flags, *(_content(header) for header in headers))
+    directory = cache_dir("native")
+    objects = [directory / f"{s.stem}-{_digest(common, s.name, _content(s))}.o" for s in sources]
+    library = directory / f"{Path(name).stem}-{_digest(name, *link_flags, *(o.name for o in objects))}" / name
+    if library.exists():
+        return library
+    library.parent.mkdir(exist_ok=True)
+    missing = [(s, o) for s, o in zip(sources, objects, strict=True) if not o.exists()]
+    with ThreadPoolExecutor(max(1, min(len(missing), len(os.sched_getaffinity(0))))) as pool:
+        list(pool.map(lambda each: _make(compiler, [*flags, "-c", str(each[0])], each[1]), missing))
+    _make(compiler, ["-shared", *flags, *(str(o) for o in objects), *link_flags], library)
+    return library
+
+
+def _identity(compiler: HostCompiler) -> str:
+    run = subprocess.run([*compiler.command, "--version"], capture_output=True, text=True, check=False)
+    return " ".join(compiler.command) + run.stdout
+
+
+def _content(path: Path) -> str:
+    return path.name + "\0" + path.read_text(encoding="utf-8")
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+def _make(compiler: HostCompiler, arguments: Sequence[str], output: Path) -> None:
+    """Run the compiler for one output; it appears under its name only when complete."""
+    handle, partial = tempfile.mkstemp(prefix=output.stem, suffix=".part", dir=output.parent)
+    os.close(handle)
+    try:
+        run = subprocess.run(
+            [*compiler.command, *arguments, "-o", partial], capture_output=True, text=True, check=False
+        )
+        if run.returncode != 0:
+            what = next((a for a in arguments if a.endswith(".cpp")), output.name)
+            raise ToolchainError(
+                f"{compiler.command[0]} ({compiler.reason}) cannot build {Path(what).name}",
+                run.stdout + run.stderr,
+            )
+        os.chmod(partial, 0o755)
+        os.replace(partial, output)
+    finally:
+        Path(partial).unlink(missing_ok=True)
+
+
+# -- loading -------------------------------------------------------------------------------------------
+
+
+@cache
+def load_runtime() -> c.CDLL:
+    """The runtime, built if need be, with signatures set; its symbols are visible to compiled kernels."""
+    library = c.CDLL(
+        str(build_shared(sorted(RUNTIME_SOURCES.glob("*.cpp")), "libevosim.so")), mode=c.RTLD_GLOBAL
+    )
+    for struct, mirror in structs.SIZES.items():
+        size = getattr(library, f"rt_sizeof_{struct}")()
+        if size != c.sizeof(mirror):
+            raise ToolchainError(f"struct {struct} has {size} bytes in C++ and {c.sizeof(mirror)} in Python")
+    u32, u64 = c.c_uint32, c.c_uint64
+    signatures: dict[str, tuple[type | None, list[type]]] = {
+        "rt_launch": (c.c_int32, [c.POINTER(structs.Launch)]),
+        "rt_memory_init": (c.c_int, [u64, u64]),
+        "rt_alloc": (u64, [u32, u64]),
+        "rt_free_allocation": (c.c_int32, [u64]),
+        "rt_find": (c.c_int32, [u64, c.POINTER(u64), c.POINTER(u64), c.POINTER(u32), c.POINTER(u32)]),
+        "rt_memory_used": (u64, [u32]),
+        "rt_free_all": (None, [u32]),
+        "rt_track_initialised": (None, [c.c_int32]),
+        "rt_mark_initialised": (None, [u64, u64]),
+        "rt_copy_initialised": (None, [u64, u64, u64]),
+        "rt_heap_limit": (None, [u64]),
+        "rt_output_drain": (c.c_size_t, [c.c_char_p, c.c_size_t]),
+        "rt_output_size": (c.c_size_t, []),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name, None)
+        if function is not None:
+            function.restype, function.argtypes = result, arguments
+    return library
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """An entry of the allocation table; `inside` says whether the address asked for lies in it."""
+
+    start: int
+    bytes: int
+    state: int  # structs.STATE_LIVE or STATE_FREED
+    kind: int  # structs.DEVICE …
+    inside: bool
+
+    @property
+    def live(self) -> bool:
+        return self.state == structs.STATE_LIVE
+
+
+class Memory:
+    """Device and host-visible memory of this process."""
+
+    def __init__(self, device_bytes: int = DEVICE_ARENA_BYTES, host_bytes: int = HOST_ARENA_BYTES) -> None:
+        self._library = load_runtime()
+        self.fd: int = self._library.rt_memory_init(device_bytes, host_bytes)
+        if self.fd < 0:
+            raise DeviceError(
+                f"cannot reserve address space for device memory ({os.strerror(-self.fd)}): "
+                "raise the limit on virtual memory (ulimit -v) and on file size (ulimit -f)"
+            )
+
+    def allocate(self, kind: int, size: int) -> int:
+        """The address of `size` new bytes, aligned to 256; 0 when there is no room."""
+        return int(self._library.rt_alloc(kind, size))
+
+    def free(self, address: int) -> int:
+        """0, or 1 if the address does not start an allocation, 2 if it was freed already."""
+        return int(self._library.rt_free_allocation(address))
+
+    def find(self, address: int) -> Allocation | None:
+        """The allocation at an address, else the nearest one."""
+        start, size, state, kind = c.c_uint64(), c.c_uint64(), c.c_uint32(), c.c_uint32()
+        found = self._library.rt_find(address, c.byref(start), c.byref(size), c.byref(state), c.byref(kind))
+        if found < 0:
+            return None
+        return Allocation(start.value, size.value, state.value, kind.value, found == 1)
+
+    def used(self, kind: int = 0) -> int:
+        """Bytes of live allocations, of one kind or of all."""
+        return int(self._library.rt_memory_used(kind))
+
+    def free_all(self, kind: int = 0) -> None:
+        """Forget all allocations (of a kind), freed ones included: a device reset."""
+        self._library.rt_free_all(kind)
+
+    def track_initialised(self, on: bool) -> None:
+        """Keep track of written bytes, for launches with CHECK_INIT."""
+        self._library.rt_track_initialised(int(on))
+
+    def mark_initialised(self, address: int, size: int) -> None:
+        self._library.rt_mark_initialised(address, size)
+
+    def copy_initialised(self, to: int, source: int, size: int) -> None:
+        self._library.rt_copy_initialised(to, source, size)
+
+
+def launch(request: structs.Launch) -> int:
+    """Run a grid; the error code, 0 if all went well. Details are in `request.error`."""
+    return int(load_runtime().rt_launch(c.byref(request)))

@@ -1,0 +1,122 @@
+// Getting blocks and warps ready to run: memory, fibres, the fields that compiled code reads.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "scheduler.h"
+
+namespace {
+
+constexpr size_t kNestedFrameBytes = 8 << 20;   // for functions that kernels call
+constexpr size_t kNestedLocalBytes = 16 << 20;
+constexpr uint64_t kSharedRoom = 256 << 10;
+
+void warp_main(void* argument) {
+    auto* w = static_cast<WarpState*>(argument);
+    for (;;) {
+        run_warp(w);
+        leave(w, Request::kFinished);
+    }
+}
+
+size_t needed_frames(const Launch& launch) {
+    return launch.functions[0].frame_bytes + (launch.function_count > 1 ? kNestedFrameBytes : 0);
+}
+
+size_t needed_locals(const Launch& launch) {
+    return size_t(launch.functions[0].local_bytes) * kLanes + (launch.function_count > 1 ? kNestedLocalBytes : 0);
+}
+
+bool prepare_fibre(Fibre& fibre, const Launch& launch) {
+    size_t frames = needed_frames(launch), locals = needed_locals(launch);
+    if (fibre.mapping && size_t(fibre.frames_end - fibre.frames) >= frames &&
+        size_t(fibre.locals_end - fibre.locals) >= locals)
+        return true;
+    fibre_destroy(fibre);
+    return fibre_create(fibre, std::max(frames, kNestedFrameBytes), std::max(locals, kNestedLocalBytes));
+}
+
+}  // namespace
+
+// A block's worth of warps, fibres and shared memory, from the worker's pool or new.
+BlockState* prepare_block(Worker& k, size_t index) {
+    Run& run = *k.run;
+    Launch& launch = *k.launch;
+    if (index == k.residents.size()) {
+        auto* fresh = new BlockState();
+        fresh->warps = static_cast<WarpState*>(aligned_alloc(64, (sizeof(WarpState) * kMaxWarps + 63) / 64 * 64));
+        memset(static_cast<void*>(fresh->warps), 0, sizeof(WarpState) * kMaxWarps);
+        fresh->fibres = new Fibre[kMaxWarps];
+        k.residents.push_back(fresh);
+    }
+    BlockState& b = *k.residents[index];
+    b.worker = &k;
+    b.warp_count = run.warp_count;
+    b.threads = run.block_threads;
+    if (launch.shared_bytes > b.shared_room) {
+        if (b.shared) munmap(b.shared, b.shared_room);
+        b.shared_room = std::max<uint64_t>((launch.shared_bytes + 4095) / 4096 * 4096, kSharedRoom);
+        void* mapping = mmap(nullptr, b.shared_room, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        b.shared = mapping == MAP_FAILED ? nullptr : static_cast<uint8_t*>(mapping);
+        if (!b.shared) {
+            b.shared_room = 0;
+            return nullptr;
+        }
+    }
+    for (uint32_t i = 0; i < (run.solo ? 1 : run.warp_count); i++) {
+        WarpState& w = b.warps[i];
+        if (!prepare_fibre(b.fibres[i], launch)) return nullptr;
+        w.worker = &k;
+        w.block = &b;
+        w.fibre = &b.fibres[i];
+        w.shared_base = reinterpret_cast<uint64_t>(b.shared);
+        w.shared_bytes = launch.shared_bytes;
+        w.params = reinterpret_cast<uint64_t>(launch.params);
+        w.symbols = reinterpret_cast<uint64_t>(launch.symbols);
+        w.caches = reinterpret_cast<uint64_t>(k.caches.data());
+        w.frame = reinterpret_cast<uint8_t*>((reinterpret_cast<uint64_t>(w.fibre->frames) + 63) / 64 * 64);
+        w.frames_top = w.frame + (launch.functions[0].frame_bytes + 63) / 64 * 64;
+        w.local_base = reinterpret_cast<uint64_t>(w.fibre->locals);
+        w.locals_top = w.fibre->locals + size_t(launch.functions[0].local_bytes) * kLanes;
+        w.warp_index = i;
+        w.tids = reinterpret_cast<uint64_t>(&run.tids[size_t(i) * 3 * kLanes]);
+        w.exist = run.exist[i];
+        w.async = nullptr;
+        w.args = w.results = 0;
+        memcpy(w.nctaid, launch.grid, sizeof w.nctaid);
+        if (!run.solo) reset_warp(w);
+    }
+    return &b;
+}
+
+void reset_warp(WarpState& w) { fibre_reset(*w.fibre, warp_main, &w, w.worker->run->mxcsr); }
+
+void place_block(BlockState& b, const Launch& launch, uint64_t index) {
+    b.index = index;
+    b.ctaid[0] = uint32_t(index % launch.grid[0]);
+    b.ctaid[1] = uint32_t(index / launch.grid[0] % launch.grid[1]);
+    b.ctaid[2] = uint32_t(index / launch.grid[0] / launch.grid[1]);
+}
+
+void begin_block(BlockState& b, const Launch& launch) {
+    if (launch.shared_bytes) memset(b.shared, 0, launch.shared_bytes);
+    if (launch.flags & kUsesBarrier) begin_barriers(b);
+    if (launch.flags & (kCheckRace | kCheckInit)) begin_checks(b);
+}
+
+void begin_warp(WarpState& w, const BlockState& b, const Launch& launch) {
+    memcpy(w.ctaid, b.ctaid, sizeof w.ctaid);
+    w.live = w.exist;
+    w.activation = nullptr;
+    w.fast_wait = 0;
+    w.spins = 0;
+    w.ticks_used = 0;
+    w.clock = 0;
+    w.ticks = w.ticks_given = w.worker->run->first_quantum;
+    w.status = WarpStatus::kRunnable;
+    if (launch.flags & kCheckInit)
+        begin_local_checks(&w, w.local_base, uint64_t(launch.functions[0].local_bytes) * kLanes);
+}

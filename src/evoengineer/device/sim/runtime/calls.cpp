@@ -1,0 +1,93 @@
+// Calls of device functions, and local memory, which every call has some of.
+#include "dispatch.h"
+#include "scheduler.h"
+
+namespace {
+
+constexpr size_t kStackReserve = 128 << 10;  // left for the runtime's own calls
+
+uint64_t distance(uint64_t address, const LocalRange& r) {
+    if (address < r.start) return r.start - address;
+    return address - r.start < r.bytes ? 0 : address - r.start - r.bytes + 1;
+}
+
+}  // namespace
+
+bool is_local(const WarpState* w, uint64_t address) {
+    auto low = reinterpret_cast<uint64_t>(w->fibre->locals), high = reinterpret_cast<uint64_t>(w->fibre->locals_end);
+    return address >= low && address < high;
+}
+
+bool nearest_local(const WarpState* w, uint32_t lane, uint64_t address, LocalRange* range) {
+    // The kernel's own activation may be FAST and so not in the list.
+    uint64_t bytes = w->worker->launch->functions[0].local_bytes;
+    *range = {reinterpret_cast<uint64_t>(w->fibre->locals) + lane * bytes, bytes};
+    for (const Activation* a = w->activation; a; a = a->parent) {
+        LocalRange other{a->local_base + uint64_t(lane) * a->local_bytes, a->local_bytes};
+        if (!range->bytes || distance(address, other) < distance(address, *range)) *range = other;
+    }
+    return range->bytes != 0;
+}
+
+bool find_local(const WarpState* w, uint32_t lane, uint64_t address, LocalRange* range) {
+    return nearest_local(w, lane, address, range) && address - range->start < range->bytes;
+}
+
+extern "C" {
+
+void rt_call(Warp* warp, uint32_t mask, uint32_t function, const uint8_t* args, uint8_t* results,
+             uint32_t site) {
+    WarpState* w = state(warp);
+    const Function& f = w->worker->launch->functions[function];
+    mask &= w->live;
+    if (!mask) return;
+    size_t local_bytes = size_t(f.local_bytes) * kLanes;
+    auto* here = static_cast<uint8_t*>(__builtin_frame_address(0));
+    if (here < w->fibre->stack_low + kStackReserve || f.frame_bytes > size_t(w->fibre->frames_end - w->frames_top) ||
+        local_bytes > size_t(w->fibre->locals_end - w->locals_top))
+        fail(w, kStackOverflow, site, mask, "calls are nested too deeply: recursion without an end?");
+
+    uint64_t caller_local = w->local_base, caller_args = w->args, caller_results = w->results;
+    uint8_t *caller_frames = w->frames_top, *caller_locals = w->locals_top;
+    w->local_base = reinterpret_cast<uint64_t>(w->locals_top);
+    w->args = reinterpret_cast<uint64_t>(args);
+    w->results = reinterpret_cast<uint64_t>(results);
+    Activation a;
+    start_activation(a, w, function, w->frames_top);
+    w->frames_top += (f.frame_bytes + 63) / 64 * 64;
+    w->locals_top += (local_bytes + 255) / 256 * 256;
+    if (w->worker->launch->flags & kCheckInit) begin_local_checks(w, w->local_base, local_bytes);
+    enter_function(w, a, mask);
+    w->activation = a.parent;
+    w->local_base = caller_local;
+    w->args = caller_args;
+    w->results = caller_results;
+    w->frames_top = caller_frames;
+    w->locals_top = caller_locals;
+}
+
+void rt_call_indirect(Warp* warp, uint32_t mask, const uint64_t* targets, const uint8_t* args,
+                      uint32_t param_bytes, uint8_t* results, uint32_t result_bytes, uint32_t site) {
+    WarpState* w = state(warp);
+    const Launch& launch = *w->worker->launch;
+    for (uint32_t rest = mask & w->live; rest;) {
+        uint64_t target = targets[__builtin_ctz(rest)];
+        uint32_t same = 0;
+        for (uint32_t r = rest; r; r &= r - 1)
+            if (targets[__builtin_ctz(r)] == target) same |= r & -r;
+        rest &= ~same;
+        uint64_t index = (target - kFunctionBase) / 16;
+        if (target < kFunctionBase || target % 16 || index == 0 || index >= launch.function_count)
+            fail(w, kInvalidCall, site, same, "0x%llx is not the address of a device function%s",
+                 static_cast<unsigned long long>(target), target ? "" : " (a null function pointer)");
+        const Function& f = launch.functions[index];
+        if (f.param_bytes != param_bytes || f.result_bytes != result_bytes)
+            fail(w, kInvalidCall, site, same,
+                 "the function called takes %u bytes of parameters and returns %u, the call passes %u "
+                 "and expects %u: the pointer has the wrong type",
+                 f.param_bytes, f.result_bytes, param_bytes, result_bytes);
+        rt_call(w, same, uint32_t(index), args, results, site);
+    }
+}
+
+}  // extern "C"

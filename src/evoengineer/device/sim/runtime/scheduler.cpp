@@ -1,0 +1,231 @@
+// A worker's part of a launch: runs blocks of the grid, the warps of a block on fibres.
+//
+// Blocks are handed out in ascending order. When a block fails, blocks before it still finish, so
+// that the error reported is that of the lowest block, whatever the number of workers.
+#include "scheduler.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+
+namespace {
+
+void resume(Worker& k, Fibre& fibre) {
+    for (;;) {
+        fibre_switch(&k.native_sp, fibre.sp);
+        if (k.request != Request::kService) return;
+        k.service(k, k.service_argument);
+    }
+}
+
+// Keeps the record of the lowest block that failed.
+void keep_record(Worker& k, uint64_t block) {
+    Run& run = *k.run;
+    std::lock_guard<std::mutex> lock(run.mutex);
+    if (block >= run.stop.load()) return;
+    run.stop = block;
+    run.launch->error = k.record;
+}
+
+void out_of_fibres(Worker& k) {
+    memset(&k.record, 0, sizeof k.record);
+    k.record.code = kUnsupported;
+    k.record.site = kNoSite;
+    snprintf(k.record.text, sizeof k.record.text,
+             "the system has no room for the stacks of %zu resident blocks of %u warps (see vm.max_map_count)",
+             k.active.size() + 1, k.run->warp_count);
+    keep_record(k, 0);
+}
+
+// Takes the next blocks, [first, last); false when there are none left that need to run.
+bool take(Worker& k, uint64_t count, uint64_t* first, uint64_t* last) {
+    Run& run = *k.run;
+    *first = run.next.fetch_add(count);
+    *last = std::min(*first + count, run.blocks);
+    return *first < std::min(run.blocks, run.stop.load());
+}
+
+// --- no warp waits: one fibre runs everything ---
+
+void solo_main(void* argument) {
+    auto* w = static_cast<WarpState*>(argument);
+    Worker& k = *w->worker;
+    Run& run = *k.run;
+    const Launch& launch = *k.launch;
+    BlockState& b = *w->block;
+    const uint32_t warps = run.warp_count;
+    const bool simple = !launch.shared_bytes && !(launch.flags & (kUsesBarrier | kCheckRace | kCheckInit));
+    uint64_t first, last;
+    while (take(k, run.chunk, &first, &last)) {
+        if (past_deadline(run)) {
+            place_block(b, launch, first);
+            begin_warp(*w, b, launch);
+            describe_late(w);
+            leave(w, Request::kFailed);
+        }
+        place_block(b, launch, first);
+        for (;;) {
+            if (!simple) begin_block(b, launch);
+            for (uint32_t i = 0; i < warps; i++) {
+                w->warp_index = i;
+                w->tids = reinterpret_cast<uint64_t>(&run.tids[size_t(i) * 3 * kLanes]);
+                w->exist = run.exist[i];
+                begin_warp(*w, b, launch);
+                run_warp(w);
+            }
+            if (++b.index == last || b.index >= run.stop.load(std::memory_order_relaxed)) break;
+            if (++b.ctaid[0] == launch.grid[0]) place_block(b, launch, b.index);
+        }
+    }
+    leave(w, Request::kFinished);
+    abort();
+}
+
+void run_solo(Worker& k) {
+    BlockState* b = prepare_block(k, 0);
+    if (!b) return out_of_fibres(k);
+    fibre_reset(b->fibres[0], solo_main, &b->warps[0], k.run->mxcsr);
+    resume(k, b->fibres[0]);
+    if (k.request == Request::kWait) {  // the block's only warp waits
+        describe_deadlock(*b);
+        k.request = Request::kFailed;
+    }
+    if (k.request == Request::kFailed) keep_record(k, b->index);
+}
+
+// --- warps that wait: one fibre each ---
+
+// Makes the next block of the grid resident; false if there is none.
+bool admit(Worker& k) {
+    Run& run = *k.run;
+    uint64_t first, last;
+    if (!take(k, 1, &first, &last)) return false;
+    BlockState* b;
+    if (!k.free_blocks.empty()) {
+        b = k.free_blocks.back();
+        k.free_blocks.pop_back();
+    } else {
+        b = prepare_block(k, k.active.size());
+        if (!b) {
+            out_of_fibres(k);
+            return false;
+        }
+    }
+    place_block(*b, *k.launch, first);
+    begin_block(*b, *k.launch);
+    b->running = run.warp_count;
+    for (uint32_t i = 0; i < run.warp_count; i++) begin_warp(b->warps[i], *b, *k.launch);
+    k.active.push_back(b);
+    run.resident++;
+    return true;
+}
+
+enum class Slice { kNothing, kSpun, kProgress, kFailed };
+
+// Gives every warp of the block that can run a turn.
+Slice run_slice(Worker& k, BlockState& b) {
+    Slice result = Slice::kNothing;
+    for (uint32_t i = 0; i < b.warp_count; i++) {
+        WarpState& w = b.warps[i];
+        if (w.status == WarpStatus::kWaiting || w.status == WarpStatus::kDone) continue;
+        resume(k, *w.fibre);
+        switch (k.request) {
+            case Request::kFinished:
+                w.status = WarpStatus::kDone;
+                b.running--;
+                result = Slice::kProgress;
+                break;
+            case Request::kFailed:
+                return Slice::kFailed;
+            case Request::kWait:
+                w.spins = 0;
+                result = Slice::kProgress;
+                break;
+            default:
+                w.status = WarpStatus::kSpinning;
+                if (result == Slice::kNothing) result = Slice::kSpun;
+                break;
+        }
+    }
+    return result;
+}
+
+// Drops a resident block; its warps' fibres may be in the middle of anything.
+void retire(Worker& k, size_t position, bool abandoned) {
+    BlockState* b = k.active[position];
+    k.active.erase(k.active.begin() + long(position));
+    k.run->resident--;
+    if (abandoned) {
+        for (uint32_t i = 0; i < b->warp_count; i++) {
+            WarpState& w = b->warps[i];
+            if (w.async && rt_async_finish) rt_async_finish(&w);
+            reset_warp(w);
+        }
+    }
+    k.free_blocks.push_back(b);
+}
+
+void run_resident(Worker& k) {
+    Run& run = *k.run;
+    const Launch& launch = *k.launch;
+    k.active.clear();
+    k.free_blocks.clear();
+    uint64_t wanted = launch.flags & kCooperative ? (run.blocks + run.workers - 1) / run.workers : 1;
+    for (uint64_t i = 0; i < wanted && admit(k); i++) {}
+    while (!k.active.empty()) {
+        bool progress = false;
+        for (size_t i = 0; i < k.active.size();) {
+            BlockState& b = *k.active[i];
+            if (b.index >= run.stop.load()) {
+                retire(k, i, true);
+                continue;
+            }
+            Slice slice = run_slice(k, b);
+            if (slice == Slice::kNothing && b.running) {
+                describe_deadlock(b);
+                slice = Slice::kFailed;
+            }
+            progress |= slice == Slice::kProgress;
+            if (slice == Slice::kFailed) {
+                keep_record(k, b.index);
+                retire(k, i, true);
+            } else if (b.running == 0) {
+                retire(k, i, false);
+                if (k.active.size() < wanted) admit(k);
+            } else {
+                i++;
+            }
+        }
+        if (past_deadline(run) && !k.active.empty()) {
+            describe_late(&k.active[0]->warps[0]);
+            keep_record(k, k.active[0]->index);
+        }
+        if (progress || !run.spins) continue;
+        // Everything only spins: what it waits for may be in blocks that have not started.
+        wanted = k.active.size() * 2;
+        bool more = false;
+        uint32_t limit = launch.flags & kCooperative ? ~0u : std::max(launch.max_resident, 1u);
+        while (k.active.size() < wanted && run.resident.load() < limit && admit(k)) more = true;
+        wanted = std::max<uint64_t>(k.active.size(), 1);
+        if (!more) sched_yield();
+    }
+}
+
+}  // namespace
+
+void work(Worker& k, Run& run) {
+    k.run = &run;
+    k.launch = run.launch;
+    k.caches.assign(run.launch->site_count, Cache{~0ull, 0});
+    k.backoff.assign(run.launch->functions[0].block_count, Backoff{0, 0});
+    k.recent_generation = 0;
+    if (run.solo) run_solo(k);
+    else run_resident(k);
+    for (BlockState* b : k.residents)
+        for (uint32_t i = 0; i < kMaxWarps; i++)
+            if (b->warps[i].async && rt_async_finish) rt_async_finish(&b->warps[i]);
+}

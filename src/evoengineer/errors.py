@@ -1,0 +1,76 @@
+"""Every error that EvoEngineer raises on purpose.
+
+    EvoEngineerError            exit code 1
+    ├── UsageError              exit code 2: a wrong argument, file or device name
+    ├── ToolchainError          no usable CUDA compiler or host C++ compiler, or our own C++ does not build
+    ├── CompileError            nvcc refused the program; `log` holds what it said
+    ├── PtxError                PTX text that the simulated GPU cannot read
+    ├── UnsupportedError        something CUDA has and the simulated GPU has not, by name
+    └── DeviceError             a kernel or a device call failed; `report` holds the finding
+
+A message says what is wrong, with which value, and how to mend it. A *candidate's* failure is data (a
+verdict), not one of these: they are raised where a person or a program asked for something that
+cannot be done.
+"""
+
+
+class EvoEngineerError(Exception):
+    """Base of all; the command line prints the message, never a traceback."""
+
+    exit_code = 1
+
+    @property
+    def details(self) -> str:
+        """Longer text that belongs to the message: a compiler's log, a device's report."""
+        return ""
+
+
+class UsageError(EvoEngineerError):
+    """The request itself is wrong; nothing was run."""
+
+    exit_code = 2
+
+
+class ToolchainError(EvoEngineerError):
+    """A compiler is missing or unusable, or our own C++ parts do not build with it."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+    @property
+    def details(self) -> str:
+        return self.log
+
+
+class CompileError(EvoEngineerError):
+    """The compiler refused a program."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+    @property
+    def details(self) -> str:
+        return self.log
+
+
+class PtxError(EvoEngineerError):
+    """PTX text that cannot be read: malformed, or written in a way nvcc does not."""
+
+
+class UnsupportedError(EvoEngineerError):
+    """A feature of CUDA that the simulated GPU does not have; the message names it."""
+
+
+class DeviceError(EvoEngineerError):
+    """A launch, a copy or another device operation failed."""
+
+    def __init__(self, message: str, report: str = "", code: int = 0) -> None:
+        super().__init__(message)
+        self.report = report
+        self.code = code  # CUDA's own error number (cudaError), 0 where there is none
+
+    @property
+    def details(self) -> str:
+        return self.report

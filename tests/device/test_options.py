@@ -1,0 +1,35 @@
+"""The --check list."""
+
+import pytest
+
+from evoengineer.device.options import CHECKS, parse_checks
+from evoengineer.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("memory", {"memory"}),
+        ("race", {"memory", "race"}),
+        ("race, init", {"memory", "race", "init"}),
+        ("all", set(CHECKS)),
+        ("all,race", set(CHECKS)),
+        ("none", set()),
+    ],
+)
+def test_valid(text: str, expected: set[str]) -> None:
+    assert parse_checks(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rase", r"unknown check 'rase' \(did you mean race\?\); valid: memory, race, init, sync, all, none"),
+        ("", "no check named"),
+        (",", "no check named"),
+        ("none,race", "'none' stands alone"),
+    ],
+)
+def test_invalid(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_checks(text)

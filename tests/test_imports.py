@@ -1,0 +1,17 @@
+"""The package's promise that importing it, and starting its command line, is cheap."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "module", ["evoengineer", "evoengineer.cli", "evoengineer.cli.sim", "evoengineer.device.profile"]
+)
+def test_import_is_light(module: str) -> None:
+    script = f"import sys, {module}; print(*[m for m in ('torch', 'llvmlite', 'numpy') if m in sys.modules])"
+    heavy = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert heavy == []
