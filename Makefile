@@ -18,7 +18,7 @@ EXTRAS := $(if $(HAVE_NVCC),dev,dev,cuda-compiler)
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: setup demo test lint format bench clean help
+.PHONY: setup demo test lint format docs bench clean help
 
 setup: $(STAMP)
 	@echo "ready: make demo | make test | make lint | make bench"
@@ -40,6 +40,10 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Puts the present output of each example into README.md and docs/.
+docs: $(STAMP)
+	$(BIN)/python scripts/refresh_docs.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -42,7 +42,7 @@ def test_devices_lists_every_card(capsys: pytest.CaptureFixture[str]) -> None:
         (["sim", "run", "a.cu", "--device", "cuda:0"], "unknown device 'cuda:0'"),
         (
             ["sim", "run", "a.cu", "--check", "leaks"],
-            "unknown check 'leaks'; valid: memory, race, init, sync, all, none",
+            "unknown check 'leaks'; valid: memory, sync, race, init, all, none",
         ),
         (["sim", "run", "a.cu", "--threads", "0"], "--threads must be at least 1, not 0"),
         (["sim", "run", "a.cu", "--threads", "many"], "argument --threads: invalid int value: 'many'"),

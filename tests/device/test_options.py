@@ -9,12 +9,12 @@ from evoengineer.errors import UsageError
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("memory", {"memory"}),
-        ("race", {"memory", "race"}),
-        ("race, init", {"memory", "race", "init"}),
+        ("none", {"memory", "sync"}),
+        ("memory", {"memory", "sync"}),
+        ("race", {"memory", "sync", "race"}),
+        ("race, init", {"memory", "sync", "race", "init"}),
         ("all", set(CHECKS)),
         ("all,race", set(CHECKS)),
-        ("none", set()),
     ],
 )
 def test_valid(text: str, expected: set[str]) -> None:
@@ -24,7 +24,7 @@ def test_valid(text: str, expected: set[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("rase", r"unknown check 'rase' \(did you mean race\?\); valid: memory, race, init, sync, all, none"),
+        ("rase", r"unknown check 'rase' \(did you mean race\?\); valid: memory, sync, race, init, all, none"),
         ("", "no check named"),
         (",", "no check named"),
         ("none,race", "'none' stands alone"),

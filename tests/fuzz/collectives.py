@@ -98,7 +98,7 @@ class Collectives(Statements):
             if place.full:
                 text = f"__shfl_sync({place.mask}, {value}, (i32)({source} & 31u))"
             else:
-                text = f"__shfl_sync({place.mask}, {value}, (i32)member({place.mask}, {source}))"
+                text = f"__shfl_sync({place.mask}, {value}, (i32)member({place.mask} & live, {source}))"
             reach = Reach.WARP if place.together >= Together.WARP else Reach.THREAD
             return [*nodes, self.define(name, kind, text, reach, scope)]
         amount = (
@@ -121,7 +121,7 @@ class Collectives(Statements):
         operand = amount if form in ("up", "down") else f"(i32){amount}"
         text = f"{call[form]}({place.mask}, {value}, {operand}, {width})"
         if not place.full:
-            text = f"keep_member({place.mask}, source_{form}(lane, {amount}, {width}u), {text}, {value})"
+            text = f"keep_member({place.mask} & live, source_{form}(lane, {amount}, {width}u), {text}, {value})"
         return [*nodes, self.define(name, kind, text, Reach.THREAD, scope)]
 
     def common_reach(self, place: Place) -> Reach:
@@ -160,7 +160,7 @@ class Collectives(Statements):
         value, source, name = self.fresh("v"), self.fresh("v"), self.fresh("v")
         text = (f"u32 {value} = {self.value(U32, scope)};\nu32 {source} = {self.value(U32, scope)};\n"
                 f"__syncwarp({place.mask});\nsh_warp[lin] = {value};\n__syncwarp({place.mask});\n"
-                f"u32 {name} = sh_warp[(lin & ~31u) | member({place.mask}, {source})];\n"
+                f"u32 {name} = sh_warp[(lin & ~31u) | member({place.mask} & live, {source})];\n"
                 f"__syncwarp({place.mask});")  # fmt: skip
         scope.variables.append(Variable(name, U32, Reach.THREAD))
         return [plain(text)]

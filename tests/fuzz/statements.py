@@ -30,7 +30,7 @@ class Together(enum.IntEnum):
 @dataclass(frozen=True)
 class Place:
     together: Together
-    mask: str = ""  # expression for the member mask, where together >= MASK
+    mask: str = ""  # expression for the member mask, where together >= MASK; may name lanes that do not exist
     full: bool = False  # the mask is all 32 lanes, for certain
     depth: int = 0
     trips: int = 1  # product of the trip counts of the loops around

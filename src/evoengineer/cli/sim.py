@@ -85,7 +85,11 @@ def run_command(options: argparse.Namespace) -> int:
     with _scratch_directory() as scratch:
         executable = scratch / program.sources[0].stem
         log = compile_program(
-            program, executable, toolchain, profile_for(device.device).sm, cudart_directory(toolchain.version[0])
+            program,
+            executable,
+            toolchain,
+            profile_for(device.device).sm,
+            cudart_directory(toolchain.version[0]),
         )
         sys.stderr.write(log)
         return run_program([str(executable), *options.program_arguments], device)
@@ -139,7 +143,7 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
     )
     checks = "; ".join(f"{name}: {meaning}" for name, meaning in CHECKS.items())
     parser.add_argument(
-        "--check", metavar="LIST", help=f"what to check, comma-separated: {checks}; all; none"
+        "--check", metavar="LIST", help=f"what to check, comma-separated. {checks}; all; none"
     )
     parser.add_argument(
         "--max-instructions",
@@ -169,7 +173,7 @@ def _device_options(options: argparse.Namespace) -> DeviceOptions:
     ):
         if not value >= 0:
             raise UsageError(f"{name} must not be negative (0 means no limit), not {value}")
-    checks = parse_checks("memory" if options.check is None else options.check)
+    checks = parse_checks("none" if options.check is None else options.check)
     return DeviceOptions(
         profile.device, threads, checks, Limits(options.max_instructions, options.max_seconds)
     )

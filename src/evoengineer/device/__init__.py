@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Buffer", "Device", "DeviceOptions", "Kernel", "Limits", "Module", "open_device"]
 
+NO_LIMITS = Limits()
 Extent = int | Sequence[int]
 """A grid or block: one to three sizes."""
 
@@ -88,6 +89,7 @@ class Device(Protocol):
         grid: Extent,
         block: Extent,
         arguments: Sequence[Any] = (),
+        *,
         shared_bytes: int = 0,
         cooperative: bool = False,
     ) -> None: ...
@@ -107,11 +109,13 @@ def open_device(
     name: str = "sim:rtx4090",
     threads: int | None = None,
     checks: frozenset[str] = DEFAULT_CHECKS,
-    limits: Limits = Limits(),
+    limits: Limits = NO_LIMITS,
 ) -> Device:
     """The device of that name, ready for use. Close it, or use it as a context manager."""
     if not name.startswith("sim:"):
-        raise UsageError(f"unknown device {name!r}: only simulated devices (sim:…) can be opened from Python so far")
+        raise UsageError(
+            f"unknown device {name!r}: only simulated devices (sim:…) can be opened from Python so far"
+        )
     from evoengineer.device.sim.device import SimDevice
 
     return SimDevice(DeviceOptions(name, threads or default_threads(), checks, limits))

@@ -27,7 +27,9 @@ def blocks_per_multiprocessor(profile: Profile, kernel: KernelResources) -> int:
     registers = kernel.registers_per_thread or DEFAULT_REGISTERS
     per_warp = _ceil(registers * profile.warp_size, profile.register_unit) * profile.register_unit
     # Each scheduler owns an equal part of the register file, and a warp lives in one of them.
-    warps_that_fit = profile.registers_per_sm // profile.schedulers_per_sm // per_warp * profile.schedulers_per_sm
+    warps_that_fit = (
+        profile.registers_per_sm // profile.schedulers_per_sm // per_warp * profile.schedulers_per_sm
+    )
     if warps * per_warp > profile.registers_per_block:
         return 0
     limits.append(warps_that_fit // warps)

@@ -65,7 +65,8 @@ def nvcc_command(
         *("-L", str(cudart_dir)),  # before NVIDIA's own directories
         *toolchain.flags,
         *(f"-I{directory}" for directory in includes),
-        *program.nvcc_args,
+        # The device runtime serves dynamic parallelism only; without it, that fails by name.
+        *(argument for argument in program.nvcc_args if argument != "-lcudadevrt"),
         *(str(source) for source in program.sources),
         *_libraries(program.nvcc_args),
         *("-o", str(output)),
@@ -113,9 +114,8 @@ def _architecture_flags(toolchain: Toolchain, sm: int) -> tuple[str, str]:
 
 def _libraries(nvcc_args: Sequence[str]) -> tuple[str, ...]:
     """Libraries once more, after the sources: linkers drop what nothing has asked for yet."""
-    return tuple(
-        argument for argument in nvcc_args if re.fullmatch(r"-l\w\S*", argument) and argument != "-lineinfo"
-    )
+    others = ("-lineinfo", "-lcudadevrt")
+    return tuple(word for word in nvcc_args if re.fullmatch(r"-l\w\S*", word) and word not in others)
 
 
 def _check_targets(nvcc_args: Sequence[str]) -> None:

@@ -184,6 +184,22 @@ def test_integer_mma_wraps_or_saturates(ops: Any) -> None:
         assert set(result.view(np.int32).ravel()) == {wanted}
 
 
+def test_float_mma_saturates_if_told(ops: Any) -> None:
+    big = np.full((16, 8), 0x7BFF, np.uint64)  # 65504
+    start = np.zeros((16, 8), np.uint64)
+    start[0, 0] = 0x7FFF  # NaN
+    operands = (
+        fragment("f16", big, _a(2, 16)),
+        fragment("f16", big[:8], _b(2)),
+        fragment("f16", start, accumulator),
+    )
+    for flags, first, rest in ((0, 0x7FFF, 0x7C00), (SATFINITE, 0, 0x7BFF)):
+        result = np.zeros_like(operands[2])
+        ops.call("rt_mma", FULL, descriptor((16, 8, 8, "f16", "f16"), flags), result, *operands)
+        got = matrix_of("f16", result, accumulator, (16, 8))
+        assert (got[0, 0], got[0, 1], got[15, 7]) == (first, rest, rest)
+
+
 @pytest.mark.parametrize("flags", range(4))
 @pytest.mark.parametrize("c", ["f16", "f32"])
 def test_mma_m8n8k4_works_in_pairs_of_quads(ops: Any, flags: int, c: str) -> None:

@@ -1,15 +1,18 @@
 """Texture and surface objects against a plain model of the CUDA programming guide's texture fetching."""
 
+import copy
 import ctypes
 import math
+import struct
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evoengineer.device.sim import structs, textures
+from evoengineer.device.sim import native, structs, textures
 from evoengineer.device.sim.textures import (
     BORDER,
     CLAMP,
@@ -34,6 +37,7 @@ FULL = 0xFFFFFFFF
 ONE_FLOAT = ChannelFormat((32, 0, 0, 0), FLOAT)
 GEOMETRY = {"1d": 0, "2d": 1, "3d": 2, "a1d": 3, "a2d": 4, "cube": 5, "acube": 6}
 TRAP, CLAMP_OUTSIDE, ZERO_OUTSIDE = range(3)
+OUT_OF_BOUNDS, MISALIGNED, FREED, INVALID_CALL = 1, 2, 3, 14
 
 
 class Device:
@@ -264,6 +268,43 @@ def test_handles_end_with_destruction(device: Device) -> None:
     assert device.objects.destroy(first)
     assert not device.objects.destroy(first)
     assert device.objects.create_texture(image, Sampling()) != first
+
+
+@pytest.fixture(scope="module")
+def texture_kernels(kernels: Any) -> Any:
+    ours = copy.copy(kernels)
+    flags = (*native.RUNTIME_FLAGS, f"-I{native.RUNTIME_SOURCES}")
+    source = Path(__file__).with_name("texture_kernels.cpp")
+    ours.library = ctypes.CDLL(str(native.build_shared([source], "libtexturekernels.so", flags)))
+    return ours
+
+
+def test_bad_handles_are_reported(device: Device, texture_kernels: Any) -> None:
+    image = device.array(np.zeros((2, 2)))
+    handle = device.objects.create_texture(image, Sampling())
+
+    def launch(handle: int) -> structs.ErrorRecord:
+        return texture_kernels.launch(
+            "fetch_texture", params=struct.pack("<3Q", handle, 1 | 2 << 4 | 1 << 6, 0)
+        )
+
+    assert launch(handle).code == 0
+    for wrong in (0, 1234, device.objects.create_surface(image)):
+        error = launch(wrong)
+        assert error.code == INVALID_CALL
+        assert b"not a texture object" in error.text
+    device.memory.free(device.addresses.pop())
+    assert launch(handle).code == FREED
+    device.objects.destroy(handle)
+    assert launch(handle).code == INVALID_CALL
+
+
+@pytest.mark.parametrize("x, code", [(4, 0), (8, OUT_OF_BOUNDS), (-4, OUT_OF_BOUNDS), (2, MISALIGNED)])
+def test_surface_stores_outside_are_trapped(device: Device, texture_kernels: Any, x: int, code: int) -> None:
+    handle = device.objects.create_surface(device.array(np.zeros((2, 2))))
+    params = struct.pack("<2QI4x", handle, 1 | 2 << 4 | 1 << 6, x & FULL)
+    error = texture_kernels.launch("store_surface", params=params)
+    assert (error.code, error.lanes if code else 8) == (code, 8)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,8 @@ __global__ void shrinking(const int* trips, int* out) {
     sums[lane] = 0;
     __syncwarp();
     unsigned mask = __ballot_sync(~0u, mine > 0);
+    // Unrolling would put lanes of one mask at different ballots, which only some hardware allows.
+#pragma unroll 1
     for (int k = 0; k < mine; k++) {
         int active = __popc(mask);
         sums[lane] += active;

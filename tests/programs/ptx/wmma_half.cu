@@ -47,8 +47,8 @@ void check(const char* what, uint64_t seed, bool store_columns) {
 
 // Two warps through shared memory, accumulating onto a matrix that is loaded first.
 __global__ void in_shared(const __half* A, const __half* B, float* C) {
-    __shared__ __half a[2][256], b[256];
-    __shared__ float c[2][256];
+    __shared__ alignas(32) __half a[2][256], b[256];
+    __shared__ alignas(32) float c[2][256];
     for (int i = threadIdx.x; i < 512; i += 64) a[i / 256][i % 256] = A[i];
     for (int i = threadIdx.x; i < 256; i += 64) b[i] = B[i];
     for (int i = threadIdx.x; i < 512; i += 64) c[i / 256][i % 256] = C[i];

@@ -30,6 +30,7 @@ __global__ void tf32(const float* A, const float* B, float* C) {
     wmma::store_matrix_sync(C, c, 16, wmma::mem_row_major);
 }
 
+// A and B as slices 16 deep, so that every slice starts on 32 bytes.
 template <class T, int M, int N>
 __global__ void integers(const T* A, const T* B, int* C) {
     wmma::fragment<wmma::matrix_a, M, N, 16, T, wmma::row_major> a;
@@ -37,8 +38,8 @@ __global__ void integers(const T* A, const T* B, int* C) {
     wmma::fragment<wmma::accumulator, M, N, 16, int> c;
     wmma::fill_fragment(c, 7);
     for (int k = 0; k < 32; k += 16) {
-        wmma::load_matrix_sync(a, A + k, 32);
-        wmma::load_matrix_sync(b, B + k, 32);
+        wmma::load_matrix_sync(a, A + k * M, 16);
+        wmma::load_matrix_sync(b, B + k * N, 16);
         wmma::mma_sync(c, a, b, c);
     }
     wmma::store_matrix_sync(C, c, N, wmma::mem_row_major);
@@ -69,7 +70,7 @@ void check_integers(const char* what, uint64_t seed) {
     auto c = dc.host();
     for (int i = 0; i < M * N; i++) {
         int sum = 7;
-        for (int k = 0; k < 32; k++) sum += int(a[i / N * 32 + k]) * int(b[i % N * 32 + k]);
+        for (int k = 0; k < 32; k++) sum += int(a[(k / 16 * M + i / N) * 16 + k % 16]) * int(b[(k / 16 * N + i % N) * 16 + k % 16]);
         expect_equal(what, i, sum, c[i]);
     }
 }

@@ -21,10 +21,11 @@ from evoengineer.device.sim.engine import Engine, KernelInfo, Module
 from evoengineer.device.sim.fatbin import ptx_of
 from evoengineer.device.sim.properties import device_attributes, device_properties
 from evoengineer.device.sim.protocol import Op
-from evoengineer.device.sim.textures import ArrayFlags, ChannelFormat, Image, Level, Resource, Sampling, TextureObjects
-from evoengineer.errors import DeviceError, EvoEngineerError, UnsupportedError, UsageError
+from evoengineer.device.sim.texture_command import read_texture
+from evoengineer.device.sim.textures import TextureObjects
+from evoengineer.errors import DeviceError, EvoEngineerError, PtxError, UnsupportedError, UsageError
 
-INVALID_VALUE, OUT_OF_MEMORY, NO_KERNEL_IMAGE, INVALID_PTX = 1, 2, 209, 218  # cudaError
+INVALID_VALUE, OUT_OF_MEMORY, INVALID_IMAGE, NO_KERNEL_IMAGE, INVALID_PTX = 1, 2, 200, 209, 218  # cudaError
 ILLEGAL_ADDRESS, LAUNCH_FAILURE, NOT_SUPPORTED, UNKNOWN = 700, 719, 801, 999
 LIMIT_HEAP = 2  # cudaLimitMallocHeapSize
 _OUTPUT_CHUNK = 1 << 20
@@ -140,7 +141,9 @@ class Commands:
     def _hello(self, payload: memoryview) -> bytes:
         version, cuda_major, _, _ = protocol.HELLO.unpack(payload)
         if version != protocol.VERSION:
-            raise CallError(UNKNOWN, f"the client speaks version {version} of the protocol, not {protocol.VERSION}")
+            raise CallError(
+                UNKNOWN, f"the client speaks version {version} of the protocol, not {protocol.VERSION}"
+            )
         attributes = device_attributes(self.profile)
         properties = device_properties(self.profile, cuda_major)
         head = protocol.HELLO_RESULT.pack(
@@ -197,7 +200,9 @@ class Commands:
             raise CallError(INVALID_VALUE)
 
     def _copy(self, payload: memoryview) -> None:
-        target, target_pitch, source, source_pitch, width, height, kind, stream = protocol.COPY.unpack(payload)
+        target, target_pitch, source, source_pitch, width, height, kind, stream = protocol.COPY.unpack(
+            payload
+        )
         if height == 1 or (target_pitch == width and source_pitch == width):
             ctypes.memmove(target, source, width * height)
             self._memory.copy_initialised(target, source, width * height)
@@ -277,6 +282,8 @@ class Commands:
             except UnsupportedError as error:
                 refusal = error
                 continue
+            except PtxError as error:
+                raise CallError(INVALID_IMAGE, str(error)) from error
             if text is not None:
                 texts.append(text)
         if not texts and refusal:
@@ -310,7 +317,9 @@ class Commands:
         for name, variable in module.variables.items():
             text = name.encode()
             space = protocol.VARIABLE_SPACES.index(variable.space)
-            parts.append(protocol.VARIABLE_RESULT.pack(variable.address, variable.bytes, space, len(text)) + text)
+            parts.append(
+                protocol.VARIABLE_RESULT.pack(variable.address, variable.bytes, space, len(text)) + text
+            )
         return b"".join(parts)
 
     def _module_unload(self, payload: memoryview) -> None:
@@ -365,33 +374,10 @@ class Commands:
     # -- textures ----------------------------------------------------------------------------------
 
     def _texture_create(self, payload: memoryview) -> bytes:
-        f = protocol.TEXTURE.unpack_from(payload)
-        surface, resource, address, width, height, depth, pitch = f[:7]
-        channels, kind, flags = f[8:12], f[12], f[13]
-        level_count = f[14]
-        levels = []
-        if resource in (Resource.ARRAY, Resource.MIPMAPPED_ARRAY):
-            for number in range(level_count):
-                at = protocol.TEXTURE.size + number * protocol.LEVEL.size
-                levels.append(Level(*protocol.LEVEL.unpack_from(payload, at)))
-        else:
-            levels.append(Level(address, width, height, depth, pitch))
-        image = Image(Resource(resource), ChannelFormat(channels, kind), levels, ArrayFlags(flags))
         try:
-            if surface:
+            image, sampling = read_texture(payload)
+            if sampling is None:
                 return protocol.ADDRESS.pack(self._textures.create_surface(image))
-            sampling = Sampling(
-                address_modes=f[15:18],
-                filter_mode=f[18],
-                read_mode=f[19],
-                srgb=bool(f[20]),
-                border=f[21:25],
-                normalized_coordinates=bool(f[25]),
-                mip_filter_mode=f[26],
-                level_bias=f[27],
-                min_level=f[28],
-                max_level=f[29],
-            )
             return protocol.ADDRESS.pack(self._textures.create_texture(image, sampling))
         except UsageError as error:
             raise CallError(INVALID_VALUE, str(error)) from error

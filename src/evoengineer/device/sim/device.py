@@ -65,7 +65,11 @@ class SimModule:
         if name in self.kernels:
             return self.kernels[name]
         mangled = f"{len(name)}{name}"
-        found = [kernel for full, kernel in self.kernels.items() if full.startswith(("_Z", "_ZN")) and mangled in full]
+        found = [
+            kernel
+            for full, kernel in self.kernels.items()
+            if full.startswith(("_Z", "_ZN")) and mangled in full
+        ]
         if len(found) == 1:
             return found[0]
         raise UsageError(f"no kernel {name!r} in the module; it has: {', '.join(self.kernels) or 'none'}")
@@ -74,7 +78,7 @@ class SimModule:
 class SimDevice:
     def __init__(self, options: DeviceOptions) -> None:
         self._profile = profile_for(options.device)
-        self._report = tempfile.TemporaryFile()  # what the device process writes to stderr
+        self._report = tempfile.TemporaryFile()  # noqa: SIM115 - the device process writes its reports here; close() ends it
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._server = session.start_server(theirs, options, self._report.fileno())
@@ -109,7 +113,9 @@ class SimDevice:
 
     def load(self, code: str | bytes | Path) -> SimModule:
         """Load PTX text, a fat binary, or a file that holds either."""
-        data = code.read_bytes() if isinstance(code, Path) else code.encode() if isinstance(code, str) else code
+        data = (
+            code.read_bytes() if isinstance(code, Path) else code.encode() if isinstance(code, str) else code
+        )
         payload = protocol.MODULE.pack(1, 0) + protocol.IMAGE.pack(len(data)) + data
         return _read_module(self._call(Op.MODULE_LOAD, payload))
 
@@ -163,6 +169,7 @@ class SimDevice:
         grid: Extent,
         block: Extent,
         arguments: Sequence[Any] = (),
+        *,
         shared_bytes: int = 0,
         cooperative: bool = False,
     ) -> None:
@@ -170,10 +177,14 @@ class SimDevice:
         grid3, block3 = _extent("grid", grid), _extent("block", block)
         threads = block3[0] * block3[1] * block3[2]
         if threads > kernel.max_threads:
-            raise UsageError(f"{kernel.name}: {threads} threads per block, at most {kernel.max_threads} are possible")
+            raise UsageError(
+                f"{kernel.name}: {threads} threads per block, at most {kernel.max_threads} are possible"
+            )
         limit = self._profile.shared_bytes_per_block_optin
         if kernel.static_shared_bytes + shared_bytes > limit:
-            raise UsageError(f"{kernel.name}: {shared_bytes} bytes of shared memory, but a block has {limit} at most")
+            raise UsageError(
+                f"{kernel.name}: {shared_bytes} bytes of shared memory, but a block has {limit} at most"
+            )
         head = protocol.LAUNCH.pack(kernel.number, 0, *grid3, *block3, shared_bytes, int(cooperative))
         self._post(Op.LAUNCH, head + pack_arguments(kernel, arguments))
 
@@ -187,7 +198,9 @@ class SimDevice:
 
     def elapsed_ms(self, start: int, end: int) -> float:
         """Simulated time between two recorded events (placeholder costs, see clock.py)."""
-        return float(protocol.ELAPSED_RESULT.unpack(self._call(Op.EVENT_ELAPSED, protocol.EVENT.pack(start, end)))[0])
+        return float(
+            protocol.ELAPSED_RESULT.unpack(self._call(Op.EVENT_ELAPSED, protocol.EVENT.pack(start, end)))[0]
+        )
 
     # -- the connection ----------------------------------------------------------------------------
 
@@ -248,7 +261,9 @@ class SimDevice:
 def pack_arguments(kernel: SimKernel, arguments: Sequence[Any]) -> bytes:
     """The kernel's parameter buffer."""
     if len(arguments) != len(kernel.parameters):
-        raise UsageError(f"{kernel.name} takes {len(kernel.parameters)} arguments, {len(arguments)} were given")
+        raise UsageError(
+            f"{kernel.name} takes {len(kernel.parameters)} arguments, {len(arguments)} were given"
+        )
     buffer = bytearray(kernel.parameter_bytes)
     for position, (argument, (offset, size)) in enumerate(zip(arguments, kernel.parameters, strict=True)):
         data = _pack(argument, size)
@@ -288,8 +303,8 @@ def _read_module(result: bytes) -> SimModule:
     at = protocol.MODULE_RESULT.size
     kernels, variables = {}, {}
     for _ in range(kernel_count):
-        kernel, parameters, size, shared, threads, registers, _, _, name_bytes, _ = protocol.KERNEL_RESULT.unpack_from(
-            result, at
+        kernel, parameters, size, shared, threads, registers, _, _, name_bytes, _ = (
+            protocol.KERNEL_RESULT.unpack_from(result, at)
         )
         at += protocol.KERNEL_RESULT.size
         pairs = []

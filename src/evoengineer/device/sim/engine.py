@@ -104,7 +104,7 @@ class Engine:
         variables: dict[str, DeviceVariable] = {}
         for name, variable in linked.variables.items():
             if variable.space in ("global", "const") and not (variable.external and variable.bytes == 0):
-                kind = structs.CONSTANT if variable.space == "const" else structs.SYMBOL
+                kind = structs.CONSTANT if variable.space == "const" else structs.MANAGED if variable.managed else structs.SYMBOL
                 address = self.memory.allocate(kind, max(variable.bytes, 1))
                 if not address:
                     raise DeviceError(f"no device memory for variable {name} of {variable.bytes} bytes", code=2)

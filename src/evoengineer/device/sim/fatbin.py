@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evoengineer.errors import UnsupportedError
+from evoengineer.errors import PtxError, UnsupportedError
 
 MAGIC = 0xBA55ED50
 _CONTAINER = struct.Struct("<IHHQ")  # magic, version, header bytes, bytes of the entries
@@ -29,12 +29,15 @@ class PtxImage:
 def ptx_of(image: bytes, arch: int) -> str | None:
     """The PTX of an image (a container or PTX text) that suits compute capability `arch` best.
 
-    None if the image is empty; UnsupportedError if it holds machine code only.
+    None if the image is empty; UnsupportedError if it holds machine code only, PtxError if it is neither.
     """
     if not image.startswith(struct.pack("<I", MAGIC)):
         if image.startswith(b"\x7fELF"):
             raise UnsupportedError(_NO_PTX.format("a cubin"))
-        return image.partition(b"\0")[0].decode("utf-8", "replace")
+        text = image.partition(b"\0")[0].decode("utf-8", "replace")
+        if ".version" not in text:
+            raise PtxError(f"not device code: neither a fat binary nor PTX text, but {text[:40]!r}")
+        return text
     entries = list(_entries(image))
     images = [_ptx_image(entry) for entry in entries if entry.kind == _PTX]
     if not images:

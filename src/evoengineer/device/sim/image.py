@@ -206,7 +206,7 @@ def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count:
     plan["site"] = unit.sites.get(id(head), 0)
     sync = block.warp_sync
     if sync is not None:
-        flags |= abi.BLOCK_WARP_SYNC
+        flags |= abi.BLOCK_WARP_SYNC | (abi.BLOCK_MEETING if sync.op in ("bar", "barrier") else 0)
         constant = warp.constant_members(sync)
         if constant is not None:
             plan["member"] = constant

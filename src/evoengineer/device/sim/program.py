@@ -178,7 +178,7 @@ def launch_flags(program: Program) -> int:
             for instr in block.instrs:
                 if _depends_on_order(instr, read):
                     flags |= abi.ORDERED
-                if block.index in loops and _may_wait(instr, read):
+                if (block.index in loops and _may_wait(instr, read)) or (instr.op == "mbarrier" and "wait" in instr.name):
                     flags |= abi.SPINS
     return flags
 
@@ -213,7 +213,7 @@ def _may_wait(instr: Instr, read: set[str]) -> bool:
         return bool(mods & {"volatile", "acquire", "relaxed", "mmio"})
     if instr.op == "atom":
         return _result_used(instr, read)
-    return instr.op in ("nanosleep", "mbarrier")
+    return instr.op == "nanosleep"
 
 
 def refuse_unsupported(function: Function) -> None:

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -52,10 +52,8 @@ def cudart_directory(cuda_major: int = 13) -> Path:
 
 
 def _link(path: Path, target: str) -> None:
-    try:
+    with suppress(FileExistsError):
         path.symlink_to(target)
-    except FileExistsError:
-        pass
 
 
 def linked_cuda(program: Path) -> int:
@@ -85,7 +83,9 @@ def server_command(fd: int, options: DeviceOptions) -> list[str]:
     ]
 
 
-def start_server(sock: socket.socket, options: DeviceOptions, stderr: int | None = None) -> subprocess.Popen[bytes]:
+def start_server(
+    sock: socket.socket, options: DeviceOptions, stderr: int | None = None
+) -> subprocess.Popen[bytes]:
     """A device process that serves the other end of `sock`. Its reports go to `stderr` (default: ours)."""
     return subprocess.Popen(
         server_command(sock.fileno(), options),
@@ -96,7 +96,9 @@ def start_server(sock: socket.socket, options: DeviceOptions, stderr: int | None
     )
 
 
-def run_program(arguments: Sequence[str], options: DeviceOptions, environment: Mapping[str, str] | None = None) -> int:
+def run_program(
+    arguments: Sequence[str], options: DeviceOptions, environment: Mapping[str, str] | None = None
+) -> int:
     """Run a program to its end; its exit code, or 128 + the signal that ended it.
 
     A device error makes the exit code non-zero even if the program ignored it.
@@ -132,7 +134,7 @@ def _start_program(
             list(arguments),
             env=variables,
             pass_fds=[sock.fileno()],
-            preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),
+            preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - a system call only
         )
     except OSError as error:
         raise UsageError(f"cannot run {arguments[0]}: {error.strerror}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evoengineer.device.sim.codegen.emitter import Emitter, Val, bits_of
-from evoengineer.device.sim.codegen.floating import LLVM_FLOAT, ROUNDINGS, flushed
+from evoengineer.device.sim.codegen.floating import LLVM_FLOAT, ROUNDINGS, flushed, narrow, relu, saturated
 from evoengineer.device.sim.codegen.integer import pack, unpack, widen
 from evoengineer.device.sim.ptx.model import Instr
 
@@ -100,11 +100,15 @@ def _float_float(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Va
         if _explicit_ftz(e, instr) and a == "float":
             x = flushed(e, n, a, x)
         if a == "double" and b in ("half", "bfloat"):
-            x = _odd_float(e, n, x)
-            return _finish(e, instr, n, b, e.ins(f"fptrunc {e.t(n, 'float')} {x} to {e.t(n, b)}"))
-        if {a, b} == {"half", "bfloat"}:
+            return _finish(e, instr, n, b, narrow(e, n, b, _odd_float(e, n, x)))
+        if a in ("half", "bfloat"):
             x = e.ins(f"fpext {e.t(n, a)} {x} to {e.t(n, 'float')}")
-            return _finish(e, instr, n, b, e.ins(f"fptrunc {e.t(n, 'float')} {x} to {e.t(n, b)}"))
+            if b == "float":
+                return _finish(e, instr, n, b, x)
+            if b == "double":
+                return _finish(e, instr, n, b, e.ins(f"fpext {e.t(n, 'float')} {x} to {e.t(n, b)}"))
+        if b in ("half", "bfloat"):
+            return _finish(e, instr, n, b, narrow(e, n, b, x))
         word = "fpext" if bits_of(to) > bits_of(source) else "fptrunc"
         return _finish(e, instr, n, b, e.ins(f"{word} {e.t(n, a)} {x} to {e.t(n, b)}"))
 
@@ -113,10 +117,9 @@ def _float_float(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Va
 
 def _finish(e: Emitter, instr: Instr, n: int, ty: str, x: str) -> str:
     if "relu" in instr.mods:
-        x = e.intrinsic("maximumnum", n, ty, x, e.k(n, ty, "0.0"))
+        x = relu(e, n, ty, x)
     if "sat" in instr.mods:
-        x = e.intrinsic("maximumnum", n, ty, x, e.k(n, ty, "0.0"))
-        x = e.intrinsic("minimumnum", n, ty, x, e.k(n, ty, "1.0"))
+        x = saturated(e, n, ty, x)
     if "ftz" in instr.mods and ty == "float":
         x = flushed(e, n, ty, x)
     return x
@@ -149,7 +152,7 @@ def _narrow_directed(e: Emitter, instr: Instr, val: Val, to: str, source: str, m
 
     def fn(n: int, x: str) -> str:
         f, h, i16, i1 = e.t(n, "float"), e.t(n, b), e.t(n, "i16"), e.t(n, "i1")
-        near = e.ins(f"fptrunc {f} {x} to {h}")
+        near = narrow(e, n, b, x)
         back = e.ins(f"fpext {h} {near} to {f}")
         if mode == "rz":
             over = e.ins(f"fcmp ogt {f} {e.intrinsic('fabs', n, 'float', back)}, {e.intrinsic('fabs', n, 'float', x)}")
@@ -186,7 +189,7 @@ def _int_float(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
     def fn(n: int, x: str) -> str:
         if ty in ("half", "bfloat"):
             wide = e.ins(f"{word} {e.t(n, kind)} {x} to {e.t(n, 'double')}")
-            x = e.ins(f"fptrunc {e.t(n, 'float')} {_odd_float(e, n, wide)} to {e.t(n, ty)}")
+            x = narrow(e, n, ty, _odd_float(e, n, wide))
         else:
             x = e.ins(f"{word} {e.t(n, kind)} {x} to {e.t(n, ty)}")
         return _finish(e, instr, n, ty, x)
@@ -195,7 +198,7 @@ def _int_float(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
 
 
 def _float_int(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
-    """Out-of-range values clamp, NaN gives 0 (for 64-bit results: the hardware's 0x8000…)."""
+    """Out-of-range values clamp. NaN gives 0, or 0x8000… where source or result has 64 bits."""
     ty, bits = LLVM_FLOAT[source], bits_of(to)
     whole = next((_INTEGER_ROUNDING[m] for m in instr.mods if m in _INTEGER_ROUNDING), "trunc")
     word = "fptosi.sat" if to[0] == "s" else "fptoui.sat"
@@ -212,9 +215,9 @@ def _float_int(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
         x = e.intrinsic(whole, n, src, x)
         name = f"llvm.{word}.{kind}.{sfx}" if n == 1 else f"llvm.{word}.v{n}{kind}.v{n}{sfx}"
         result = e.call(e.t(n, kind), name, [(e.t(n, src), x)])
-        if bits == 64:
+        if bits == 64 or source == "f64":
             nan = e.ins(f"fcmp uno {e.t(n, src)} {x}, {x}")
-            result = e.ins(f"select {e.t(n, 'i1')} {nan}, {e.t(n, kind)} {e.k(n, kind, -(1 << 63))}, {e.t(n, kind)} {result}")
+            result = e.ins(f"select {e.t(n, 'i1')} {nan}, {e.t(n, kind)} {e.k(n, kind, -(1 << (bits - 1)))}, {e.t(n, kind)} {result}")
         return result
 
     return e.alu(bits, kind, [(val, ty)], fn)

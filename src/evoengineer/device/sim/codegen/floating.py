@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from evoengineer.device.sim.codegen.emitter import Emitter, Val, bits_of
+from evoengineer.device.sim.codegen.emitter import FLOAT_BITS, Emitter, Val, bits_of
 from evoengineer.device.sim.codegen.integer import pack, unpack
 from evoengineer.device.sim.ptx.model import Instr
 
@@ -35,8 +35,40 @@ def flushed(e: Emitter, n: int, ty: str, x: str) -> str:
     return e.ins(f"select {e.t(n, 'i1')} {tiny}, {t} {zero}, {t} {x}")
 
 
-def _saturated(e: Emitter, n: int, ty: str, x: str) -> str:
+def narrow(e: Emitter, n: int, ty: str, x: str) -> str:
+    """float → half or bfloat, to nearest even; every NaN becomes the canonical 0x7fff, as on the GPU."""
+    f, i, h = e.t(n, "float"), e.t(n, "i32"), e.t(n, "i16")
+    nan = e.ins(f"fcmp uno {f} {x}, {x}")
+    if ty == "half":
+        bits = e.ins(f"bitcast {e.t(n, 'half')} {e.ins(f'fptrunc {f} {x} to {e.t(n, _HALF)}')} to {h}")
+    else:  # LLVM has no vector code for this on most processors
+        wide = e.ins(f"bitcast {f} {x} to {i}")
+        last = e.ins(f"and {i} {e.ins(f'lshr {i} {wide}, {e.k(n, _I32, 16)}')}, {e.k(n, 'i32', 1)}")
+        up = e.ins(f"add {i} {e.ins(f'add {i} {wide}, {last}')}, {e.k(n, 'i32', 0x7FFF)}")
+        bits = e.ins(f"trunc {i} {e.ins(f'lshr {i} {up}, {e.k(n, _I32, 16)}')} to {h}")
+    bits = e.ins(f"select {e.t(n, 'i1')} {nan}, {h} {e.k(n, 'i16', 0x7FFF)}, {h} {bits}")
+    return e.ins(f"bitcast {h} {bits} to {e.t(n, ty)}")
+
+
+_HALF = "half"
+
+
+def relu(e: Emitter, n: int, ty: str, x: str) -> str:
+    """Negative values become 0; NaN stays."""
+    kind = f"i{FLOAT_BITS[ty]}"
+    bits = e.ins(f"bitcast {e.t(n, ty)} {x} to {e.t(n, kind)}")
+    wide = e.ins(f"fpext {e.t(n, ty)} {x} to {e.t(n, 'float')}") if ty in ("half", "bfloat") else x
+    base = "float" if ty in ("half", "bfloat") else ty
+    below = e.ins(f"fcmp olt {e.t(n, base)} {wide}, {e.k(n, base, '0.0')}")
+    kept = e.ins(f"select {e.t(n, 'i1')} {below}, {e.t(n, kind)} {e.k(n, kind, 0)}, {e.t(n, kind)} {bits}")
+    return e.ins(f"bitcast {e.t(n, kind)} {kept} to {e.t(n, ty)}")
+
+
+def saturated(e: Emitter, n: int, ty: str, x: str) -> str:
     """Clamp to [0, 1]; NaN becomes 0."""
+    if ty in ("half", "bfloat"):
+        wide = e.ins(f"fpext {e.t(n, ty)} {x} to {e.t(n, 'float')}")
+        return narrow(e, n, ty, saturated(e, n, "float", wide))
     low = e.intrinsic("maximumnum", n, ty, x, e.k(n, ty, "0.0"))
     return e.intrinsic("minimumnum", n, ty, low, e.k(n, ty, "1.0"))
 
@@ -57,16 +89,22 @@ def _apply(e: Emitter, instr: Instr, fn: Fn) -> None:
 def _scalar(e: Emitter, instr: Instr, fn: Fn, kind: str, operands: list[Val], explicit: bool) -> Val:
     ty = LLVM_FLOAT[kind]
 
+    small = ty in ("half", "bfloat") and instr.op not in ("fma", "mad", "neg", "abs", "copysign")
+
     def whole(n: int, *names: str) -> str:
         if explicit:
             names = tuple(flushed(e, n, ty, x) for x in names)
-        result = fn(n, ty, *names)
+        if small:
+            names = tuple(e.ins(f"fpext {e.t(n, ty)} {x} to {e.t(n, 'float')}") for x in names)
+            result = narrow(e, n, ty, fn(n, "float", *names))
+        else:
+            result = fn(n, ty, *names)
         if explicit:
             result = flushed(e, n, ty, result)
         if "sat" in instr.mods:
-            result = _saturated(e, n, ty, result)
+            result = saturated(e, n, ty, result)
         if "relu" in instr.mods:
-            result = e.intrinsic("maximumnum", n, ty, result, e.k(n, ty, "0.0"))
+            result = relu(e, n, ty, result)
         return result
 
     return e.alu(bits_of(kind), ty, [(v, ty) for v in operands], whole)
@@ -94,7 +132,7 @@ def _directed(e: Emitter, instr: Instr) -> bool:
     if "ftz" in instr.mods:
         result = e.alu(bits, ty, [(result, ty)], lambda n, x: flushed(e, n, ty, x))
     if "sat" in instr.mods:
-        result = e.alu(bits, ty, [(result, ty)], lambda n, x: _saturated(e, n, ty, x))
+        result = e.alu(bits, ty, [(result, ty)], lambda n, x: saturated(e, n, ty, x))
     e.write(instr.args[0], result)
     return True
 
@@ -167,7 +205,7 @@ def _narrow_fma(e: Emitter, n: int, ty: str, x: str, y: str, z: str) -> str:
     odd = e.ins(f"add {i} {bits}, {step}")
     use = e.ins(f"and {e.t(n, 'i1')} {inexact}, {even}")
     bits = e.ins(f"select {e.t(n, 'i1')} {use}, {i} {odd}, {i} {bits}")
-    return e.ins(f"fptrunc {f} {e.ins(f'bitcast {i} {bits} to {f}')} to {t}")
+    return narrow(e, n, ty, e.ins(f"bitcast {i} {bits} to {f}"))
 
 
 
@@ -178,7 +216,7 @@ def min_max(e: Emitter, instr: Instr) -> None:
     def fn(n: int, ty: str, x: str, y: str, *rest: str) -> str:
         sign = ""
         if magnitude:  # .xorsign.abs
-            kind = f"i{ {'half': 16, 'bfloat': 16, 'float': 32, 'double': 64}[ty] }"
+            kind = f"i{FLOAT_BITS[ty]}"
             xi, yi = (e.ins(f"bitcast {e.t(n, ty)} {v} to {e.t(n, kind)}") for v in (x, y))
             sign = e.ins(f"bitcast {e.t(n, kind)} {e.ins(f'xor {e.t(n, kind)} {xi}, {yi}')} to {e.t(n, ty)}")
             x, y = e.intrinsic("fabs", n, ty, x), e.intrinsic("fabs", n, ty, y)
@@ -191,10 +229,17 @@ def min_max(e: Emitter, instr: Instr) -> None:
 
 
 def neg_abs(e: Emitter, instr: Instr) -> None:
-    if instr.op == "neg":
-        _apply(e, instr, lambda n, ty, x: e.ins(f"fneg {e.t(n, ty)} {x}"))
-    else:
-        _apply(e, instr, lambda n, ty, x: e.intrinsic("fabs", n, ty, x))
+    """The sign bit alone changes; LLVM would widen bfloat for it."""
+
+    def fn(n: int, ty: str, x: str) -> str:
+        if ty == "bfloat" or ty == "half":
+            bits = e.ins(f"bitcast {e.t(n, ty)} {x} to {e.t(n, 'i16')}")
+            word, mask = ("xor", -0x8000) if instr.op == "neg" else ("and", 0x7FFF)
+            bits = e.ins(f"{word} {e.t(n, 'i16')} {bits}, {e.k(n, 'i16', mask)}")
+            return e.ins(f"bitcast {e.t(n, 'i16')} {bits} to {e.t(n, ty)}")
+        return e.ins(f"fneg {e.t(n, ty)} {x}") if instr.op == "neg" else e.intrinsic("fabs", n, ty, x)
+
+    _apply(e, instr, fn)
 
 
 def copysign(e: Emitter, instr: Instr) -> None:

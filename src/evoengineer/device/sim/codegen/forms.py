@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from evoengineer.device.sim.ptx.flow import destinations
 from evoengineer.device.sim.ptx.model import Addr, Body, Imm, Instr, Not, Operand, Pair, Reg, Sym, Vec
+from evoengineer.device.sim.ptx.parser import VIDEO_OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ MAX_STRIDE = 1 << 20
 _INT = frozenset({"s16", "u16", "s32", "u32", "s64", "u64", "b16", "b32", "b64"})
 # Instructions whose result is a vector whatever their operands are: they are done by the runtime.
 _ALWAYS_VARYING = frozenset({"atom", "shfl", "match", "tex", "tld4", "suld", "mma", "wmma", "ldmatrix", "movmatrix",
-                             "sin", "cos", "lg2", "tanh", "ex2", "mbarrier", "vadd", "vsub", "vabsdiff", "call"})  # fmt: skip
+                             "sin", "cos", "lg2", "tanh", "ex2", "mbarrier", "call"}) | VIDEO_OPS  # fmt: skip
 
 _DIRECTED = frozenset({"rz", "rm", "rp"})
 
@@ -117,7 +118,7 @@ def transfer(instr: Instr, form_of: Callable[[Operand], object]) -> object:
     if op == "bar" or op == "barrier":
         return UNIFORM
     if op == "isspacep":
-        return _flat(instr, form_of)
+        return None if "const" in instr.mods else _flat(instr, form_of)
     if op == "ld" or op == "ldu":
         address = instr.args[1]
         assert isinstance(address, Addr)

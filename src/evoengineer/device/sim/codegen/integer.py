@@ -553,7 +553,11 @@ def compare(e: Emitter, test: str, kind: str, a: Val, b: Val, flush: bool) -> Va
         def fn(n: int, x: str, y: str) -> str:
             if flush:
                 x, y = flushed(e, n, ty, x), flushed(e, n, ty, y)
-            return e.ins(f"fcmp {_FLOAT[test]} {e.t(n, ty)} {x}, {y}")
+            kind = ty
+            if ty in ("half", "bfloat"):
+                x, y = (e.ins(f"fpext {e.t(n, ty)} {v} to {e.t(n, 'float')}") for v in (x, y))
+                kind = "float"
+            return e.ins(f"fcmp {_FLOAT[test]} {e.t(n, kind)} {x}, {y}")
 
         return e.alu(1, "i1", [(a, ty), (b, ty)], fn)
     ty = f"i{a.bits}"

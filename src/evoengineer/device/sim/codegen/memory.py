@@ -382,6 +382,11 @@ def isspacep(e: Emitter, instr: Instr) -> None:
 
         e.write(instr.args[0], e.alu(1, "i1", operands, inside))
         return
+    if space == "const":
+        found = e.alloca(4)
+        e.call("void", "rt_is_constant", [("i32", e.active_bits()), ("ptr", found), ("ptr", e.spill(where))])
+        e.write(instr.args[0], e.varying(e.ins(f"bitcast i32 {e.ins(f'load i32, ptr {found}')} to <32 x i1>"), 1))
+        return
     if space == "global":
         high = e.alu(1, "i1", [(where, "i64")], lambda n, x: e.ins(
             f"icmp ult {e.t(n, 'i64')} {e.ins(f'sub {e.t(n, _I64)} {x}, {e.k(n, _I64, 0x200000000000)}')}, {e.k(n, _I64, 0x200000000000)}"))  # fmt: skip
@@ -445,14 +450,14 @@ def _source_bytes(e: Emitter, operand: Operand, size: Val) -> str:
 def mbarrier(e: Emitter, instr: Instr) -> None:
     mods = instr.mods
     head: list[tuple[str, str]] = [("ptr", "%w"), ("i32", e.active_bits())]
-    place = next(i for i, a in enumerate(instr.args) if isinstance(a, Addr))
-    space = "shared" if any(m.startswith("shared") for m in mods) else "generic"
-    operand = instr.args[place]
     if "pending_count" in mods:
         out = e.alloca(128)
         e.call("void", "rt_mbarrier_pending_count", [*head, ("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 64)))])
         e.write(instr.args[0], e.reload(out, 32))
         return
+    place = next(i for i, a in enumerate(instr.args) if isinstance(a, Addr))
+    space = "shared" if any(m.startswith("shared") for m in mods) else "generic"
+    operand = instr.args[place]
     real = address(e, operand, space)
     check(e, instr, real, 8)
     where = ("ptr", e.spill(real))

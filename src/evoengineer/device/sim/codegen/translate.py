@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evoengineer.device.sim.codegen import abi, calls, convert, floating, integer, memory, texture, warp
+from evoengineer.device.sim.codegen import abi, calls, convert, floating, integer, memory, texture, video, warp
 from evoengineer.device.sim.codegen.emitter import Emitter, Val
 from evoengineer.device.sim.codegen.integer import choose
 from evoengineer.device.sim.codegen.unit import FunctionUnit, has_effect
 from evoengineer.device.sim.ptx.flow import Block, destinations
 from evoengineer.device.sim.ptx.model import Imm, Instr, Reg
+from evoengineer.device.sim.ptx.parser import VIDEO_OPS
 from evoengineer.errors import UnsupportedError
 
 Handler = Callable[[Emitter, Instr], None]
@@ -56,7 +57,7 @@ HANDLERS: dict[str, Handler] = {
     "activemask": warp.activemask, "nanosleep": warp.nanosleep, "bar": warp.warp_barrier, "barrier": warp.warp_barrier,
     "mma": warp.mma, "wmma": warp.wmma, "ldmatrix": warp.ldmatrix, "stmatrix": warp.ldmatrix, "movmatrix": warp.movmatrix,
     "tex": texture.tex, "tld4": texture.tex, "suld": texture.surface, "sust": texture.surface,
-    "txq": texture.query, "suq": texture.query,
+    "txq": texture.query, "suq": texture.query, **dict.fromkeys(VIDEO_OPS, video.video),
 }  # fmt: skip
 
 

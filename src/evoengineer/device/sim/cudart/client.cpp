@@ -44,6 +44,7 @@ Connection& connection() {
 
 thread_local int last_error = cudaSuccess;
 
+constexpr size_t kRingBytes = 8 << 20;  // of the staging area: a small ring stays in the caches
 constexpr size_t kMaxOutstanding = 64;  // replies not yet read: keeps both socket buffers from filling
 
 void lost() {
@@ -279,7 +280,7 @@ int synchronize() { return call(kSynchronize, nullptr, 0); }
 
 Staged stage(size_t bytes) {
     Connection& c = connection();
-    size_t capacity = c.info.layout.staging_bytes;
+    size_t capacity = std::min<size_t>(kRingBytes, c.info.layout.staging_bytes);
     bytes = (bytes + 63) / 64 * 64;
     size_t skip = c.ring_head + bytes > capacity ? capacity - c.ring_head : 0;
     while (c.ring_used + skip + bytes > capacity && c.answered < c.sent && c.socket >= 0) {

@@ -77,7 +77,7 @@ int collect(Ticket ticket);
 struct Staged { uint8_t* here; uint64_t there; };
 Staged stage(size_t bytes);             // waits for older copies if the ring is full
 void staged_until(Ticket ticket);       // everything staged so far is busy until this ticket
-constexpr size_t kStageChunk = 8 << 20; // copies are cut into pieces of this size
+constexpr size_t kStageChunk = 1 << 20; // copies are cut into pieces of this size
 
 // A file descriptor received at hello: commands to run host functions arrive on it.
 int host_call_socket();

@@ -220,6 +220,17 @@ API cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t target, size_t tx, size_t t
 }
 PER_THREAD_DEFAULT(cudaMemcpy2DArrayToArray)
 
+API cudaError_t cudaMemcpyArrayToArray(cudaArray_t target, size_t tx, size_t ty, cudaArray_const_t source, size_t sx,
+                                       size_t sy, size_t count, int) {
+    ENTER();
+    if (!is_array(source) || !is_array(target)) return done(cudaErrorInvalidResourceHandle);
+    uint64_t linear = side_of(source, sx, sy, 0).address;  // rows of an array follow one another without gaps
+    for (CopyWork part : linear_array(target, tx, ty, linear, count, cudaMemcpyDeviceToDevice, true))
+        if (int status = finish(part)) return done(status);
+    return cudaSuccess;
+}
+PER_THREAD_DEFAULT(cudaMemcpyArrayToArray)
+
 API cudaError_t cudaMemcpyToArrayAsync(cudaArray_t target, size_t x, size_t y, const void* source, size_t count,
                                        int kind, cudaStream_t stream) {
     ENTER();

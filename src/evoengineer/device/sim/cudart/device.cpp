@@ -224,3 +224,15 @@ API cudaError_t cudaMemRangeGetAttribute(void* data, size_t bytes, int, const vo
     return cudaSuccess;
 }
 
+API cudaError_t cudaMemRangeGetAttributes(void** data, size_t* bytes, int*, size_t count, const void*, size_t) {
+    ENTER();
+    for (size_t i = 0; i < count; ++i) memset(data[i], 0, bytes[i]);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaMemPrefetchBatchAsync(void**, size_t*, size_t, cudaMemLocation*, size_t*, size_t,
+                                          unsigned long long, cudaStream_t) {
+    ENTER();
+    return cudaSuccess;
+}
+PER_THREAD(cudaMemPrefetchBatchAsync)

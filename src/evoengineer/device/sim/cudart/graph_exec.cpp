@@ -159,13 +159,30 @@ API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraph
 API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* target,
                                                    const void* source, size_t count, int kind) {
     ENTER();
-    CopyWork copy;
-    copy.target = {reinterpret_cast<uint64_t>(target), count, count};
-    copy.source = {reinterpret_cast<uint64_t>(source), count, count};
-    copy.width = count;
-    copy.kind = kind;
-    cudaMemcpy3DParms params = params_of(copy);
+    cudaMemcpy3DParms params = flat_copy(target, const_cast<void*>(source), count, kind).copy_params;
     return done(set_step(exec, node, WorkKind::kCopy, &params));
+}
+
+API cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node, const void* symbol,
+                                                         const void* source, size_t count, size_t offset, int kind) {
+    ENTER();
+    void* target = nullptr;
+    if (int status = symbol_address(symbol, offset, count, &target)) return done(status);
+    return cudaGraphExecMemcpyNodeSetParams1D(exec, node, target, source, count, kind);
+}
+
+API cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node, void* target,
+                                                           const void* symbol, size_t count, size_t offset, int kind) {
+    ENTER();
+    void* source = nullptr;
+    if (int status = symbol_address(symbol, offset, count, &source)) return done(status);
+    return cudaGraphExecMemcpyNodeSetParams1D(exec, node, target, source, count, kind);
+}
+
+API cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeParams* p) {
+    ENTER();
+    if (!p) return done(cudaErrorInvalidValue);
+    return done(set_step(exec, node, WorkKind(p->type), p));
 }
 
 API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaMemsetParams* p) {

@@ -1,8 +1,4 @@
-// Building and inspecting graphs node by node.
-#include <string.h>
-
-#include <algorithm>
-
+// Building graphs node by node.
 #include "graphs.h"
 
 namespace {
@@ -24,16 +20,6 @@ int add_from(cudaGraphNode_t* result, cudaGraph_t graph, Nodes dependencies, siz
     if (!params) return cudaErrorInvalidValue;
     if (int status = work_of(*params, &work)) return status;
     return add(result, graph, dependencies, count, work);
-}
-
-bool has(GraphNode* node, WorkKind kind) { return is_node(node) && node->work.kind == kind; }
-
-template <class Params> int set_from(GraphNode* node, WorkKind kind, const Params* params) {
-    if (!has(node, kind) || !params) return cudaErrorInvalidValue;
-    Work work;
-    if (int status = work_of(*params, &work)) return status;
-    node->work = work;
-    return cudaSuccess;
 }
 
 int add_alloc(cudaGraphNode_t* result, cudaGraph_t graph, Nodes dependencies, size_t count,
@@ -71,20 +57,6 @@ int add_event(cudaGraphNode_t* result, cudaGraph_t graph, Nodes dependencies, si
     work.kind = kind;
     work.event = event;
     return add(result, graph, dependencies, count, work);
-}
-
-// CUDA's convention for lists: a null pointer asks for the count.
-int give(const std::vector<GraphNode*>& nodes, cudaGraphNode_t* to, size_t* count) {
-    if (!count) return cudaErrorInvalidValue;
-    if (to) {
-        size_t n = std::min(*count, nodes.size());
-        std::copy_n(nodes.begin(), n, to);
-        std::fill(to + n, to + *count, nullptr);
-        if (*count > nodes.size()) *count = nodes.size();
-        return cudaSuccess;
-    }
-    *count = nodes.size();
-    return cudaSuccess;
 }
 
 }  // namespace
@@ -128,26 +100,6 @@ API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                        const cudaMemcpy3DParms* params) {
     ENTER();
     return done(add_from(node, graph, d, n, params));
-}
-
-static Work flat_copy(void* target, const void* source, size_t count, int kind) {
-    Work work;
-    work.kind = WorkKind::kCopy;
-    work.copy.target = {reinterpret_cast<uint64_t>(target), count, count};
-    work.copy.source = {reinterpret_cast<uint64_t>(source), count, count};
-    work.copy.width = count;
-    work.copy.kind = kind;
-    work.copy_params = params_of(work.copy);
-    return work;
-}
-
-static int symbol_address(const void* symbol, size_t offset, size_t count, void** address) {
-    int status;
-    const Variable* v = find_variable(symbol, &status);
-    if (!v) return status;
-    if (offset + count > v->bytes) return cudaErrorInvalidValue;
-    *address = reinterpret_cast<void*>(v->address + offset);
-    return cudaSuccess;
 }
 
 API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, Nodes d, size_t n, void* target,
@@ -241,215 +193,4 @@ API cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, Nodes
     }
     complain_once("conditional and semaphore graph nodes (cudaGraphAddNode) are not supported by the simulated GPU");
     return done(cudaErrorNotSupported);
-}
-
-API cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* p) {
-    ENTER();
-    if (!has(node, WorkKind::kKernel) || !p) return done(cudaErrorInvalidValue);
-    KernelWork& k = node->work.kernel;
-    node->arguments.clear();
-    for (auto [offset, bytes] : k.kernel->params) node->arguments.push_back(&k.params[offset]);
-    *p = {k.kernel, k.grid, k.block, k.shared_bytes, node->arguments.data(), nullptr};
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* p) {
-    ENTER();
-    return done(set_from(node, WorkKind::kKernel, p));
-}
-
-API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int attribute, const cudaLaunchAttributeValue* v) {
-    ENTER();
-    if (!has(node, WorkKind::kKernel) || !v) return done(cudaErrorInvalidValue);
-    if (attribute == 2) node->work.kernel.cooperative = v->cooperative;
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, int attribute, cudaLaunchAttributeValue* v) {
-    ENTER();
-    if (!has(node, WorkKind::kKernel) || !v) return done(cudaErrorInvalidValue);
-    memset(v, 0, sizeof *v);
-    if (attribute == 2) v->cooperative = node->work.kernel.cooperative;
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms* p) {
-    ENTER();
-    if (!has(node, WorkKind::kCopy) || !p) return done(cudaErrorInvalidValue);
-    *p = node->work.copy_params.extent.width ? node->work.copy_params : params_of(node->work.copy);
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* p) {
-    ENTER();
-    return done(set_from(node, WorkKind::kCopy, p));
-}
-
-API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* target, const void* source, size_t count,
-                                               int kind) {
-    ENTER();
-    Work work = flat_copy(target, source, count, kind);
-    if (!has(node, WorkKind::kCopy)) return done(cudaErrorInvalidValue);
-    if (int status = check_copy(work.copy)) return done(status);
-    node->work = work;
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams* p) {
-    ENTER();
-    if (!has(node, WorkKind::kSet) || !p) return done(cudaErrorInvalidValue);
-    const SetWork& s = node->work.set;
-    *p = {reinterpret_cast<void*>(s.target), s.pitch, s.value, s.element, s.width, s.height};
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* p) {
-    ENTER();
-    return done(set_from(node, WorkKind::kSet, p));
-}
-
-API cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams* p) {
-    ENTER();
-    if (!has(node, WorkKind::kHost) || !p) return done(cudaErrorInvalidValue);
-    *p = {reinterpret_cast<cudaHostFn_t>(node->work.host.function), reinterpret_cast<void*>(node->work.host.data)};
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* p) {
-    ENTER();
-    return done(set_from(node, WorkKind::kHost, p));
-}
-
-API cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* graph) {
-    ENTER();
-    if (!has(node, WorkKind::kGraph) || !graph) return done(cudaErrorInvalidValue);
-    *graph = node->work.graph;
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams* p) {
-    ENTER();
-    if (!has(node, WorkKind::kAlloc) || !p) return done(cudaErrorInvalidValue);
-    memset(p, 0, sizeof *p);
-    p->dptr = reinterpret_cast<void*>(node->work.address);
-    p->bytesize = node->work.bytes;
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* address) {
-    ENTER();
-    if (!has(node, WorkKind::kFree) || !address) return done(cudaErrorInvalidValue);
-    memcpy(address, &node->work.address, sizeof(void*));
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, int* type) {
-    ENTER();
-    if (!is_node(node) || !type) return done(cudaErrorInvalidValue);
-    *type = int(node->work.kind);
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-    ENTER();
-    if (!is_graph(graph)) return done(cudaErrorInvalidValue);
-    std::vector<GraphNode*> all;
-    for (auto& node : graph->nodes) all.push_back(node.get());
-    return done(give(all, nodes, count));
-}
-
-API cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-    ENTER();
-    if (!is_graph(graph)) return done(cudaErrorInvalidValue);
-    std::vector<GraphNode*> roots;
-    for (auto& node : graph->nodes)
-        if (node->dependencies.empty()) roots.push_back(node.get());
-    return done(give(roots, nodes, count));
-}
-
-static int get_edges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, size_t* count) {
-    if (!is_graph(graph)) return cudaErrorInvalidValue;
-    std::vector<GraphNode*> starts, ends;
-    for (auto& node : graph->nodes)
-        for (GraphNode* d : node->dependencies) starts.push_back(d), ends.push_back(node.get());
-    size_t room = count ? *count : 0;
-    if (int status = give(starts, from, count)) return status;
-    if (to) return give(ends, to, &room);
-    return cudaSuccess;
-}
-
-static int get_dependents(cudaGraphNode_t node, cudaGraphNode_t* nodes, size_t* count) {
-    if (!is_node(node)) return cudaErrorInvalidValue;
-    std::vector<GraphNode*> found;
-    for (auto& other : node->graph->nodes)
-        for (GraphNode* d : other->dependencies)
-            if (d == node) found.push_back(other.get());
-    return give(found, nodes, count);
-}
-
-static int add_dependencies(cudaGraph_t graph, Nodes from, Nodes to, size_t count) {
-    if (!is_graph(graph)) return cudaErrorInvalidValue;
-    for (size_t i = 0; i < count; ++i) {
-        if (!is_node(from[i]) || !is_node(to[i]) || from[i]->graph != graph || to[i]->graph != graph)
-            return cudaErrorInvalidValue;
-        to[i]->dependencies.push_back(from[i]);
-    }
-    return cudaSuccess;
-}
-
-static int remove_dependencies(cudaGraph_t graph, Nodes from, Nodes to, size_t count) {
-    if (!is_graph(graph)) return cudaErrorInvalidValue;
-    for (size_t i = 0; i < count; ++i) {
-        if (!is_node(from[i]) || !is_node(to[i])) return cudaErrorInvalidValue;
-        auto& list = to[i]->dependencies;
-        list.erase(std::remove(list.begin(), list.end(), from[i]), list.end());
-    }
-    return cudaSuccess;
-}
-
-// CUDA 13 added edge data to these; earlier versions have the shorter form.
-#if EVO_CUDART_MAJOR >= 13
-#define EDGES const cudaGraphEdgeData*,
-#else
-#define EDGES
-#endif
-
-API cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, EDGES size_t* count) {
-    ENTER();
-    return done(get_edges(graph, from, to, count));
-}
-
-API cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, EDGES size_t* count) {
-    ENTER();
-    if (!is_node(node)) return done(cudaErrorInvalidValue);
-    return done(give(node->dependencies, nodes, count));
-}
-
-API cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, EDGES size_t* count) {
-    ENTER();
-    return done(get_dependents(node, nodes, count));
-}
-
-API cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, Nodes from, Nodes to, EDGES size_t count) {
-    ENTER();
-    return done(add_dependencies(graph, from, to, count));
-}
-
-API cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, Nodes from, Nodes to, EDGES size_t count) {
-    ENTER();
-    return done(remove_dependencies(graph, from, to, count));
-}
-
-API cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
-    ENTER();
-    if (!is_node(node)) return done(cudaErrorInvalidValue);
-    Graph* graph = node->graph;
-    for (auto& other : graph->nodes) {
-        auto& list = other->dependencies;
-        list.erase(std::remove(list.begin(), list.end(), node), list.end());
-    }
-    auto found = std::find_if(graph->nodes.begin(), graph->nodes.end(), [&](auto& n) { return n.get() == node; });
-    forget_node(node);
-    graph->nodes.erase(found);
-    return cudaSuccess;
 }

@@ -132,3 +132,40 @@ cudaMemcpy3DParms params_of(const CopyWork& c) {
     p.kind = c.kind;
     return p;
 }
+
+Work flat_copy(void* target, const void* source, size_t count, int kind) {
+    Work work;
+    work.kind = WorkKind::kCopy;
+    work.copy.target = {reinterpret_cast<uint64_t>(target), count, count};
+    work.copy.source = {reinterpret_cast<uint64_t>(source), count, count};
+    work.copy.width = count;
+    work.copy.kind = kind;
+    work.copy_params = params_of(work.copy);
+    return work;
+}
+
+int symbol_address(const void* symbol, size_t offset, size_t count, void** address) {
+    int status;
+    const Variable* v = find_variable(symbol, &status);
+    if (!v) return status;
+    if (offset + count > v->bytes) return cudaErrorInvalidValue;
+    *address = reinterpret_cast<void*>(v->address + offset);
+    return cudaSuccess;
+}
+
+int work_of(const cudaGraphNodeParams& p, Work* work) {
+    switch (WorkKind(p.type)) {
+    case WorkKind::kKernel: return work_of(p.body.kernel, work);
+    case WorkKind::kCopy: return work_of(p.body.memcpy.copyParams, work);
+    case WorkKind::kSet: return work_of(p.body.memset, work);
+    case WorkKind::kHost: return work_of(p.body.host, work);
+    case WorkKind::kWaitEvent:
+    case WorkKind::kRecordEvent:
+        if (!is_event(p.body.eventRecord.event)) return cudaErrorInvalidResourceHandle;
+        *work = Work();
+        work->kind = WorkKind(p.type);
+        work->event = p.body.eventRecord.event;
+        return cudaSuccess;
+    default: return cudaErrorNotSupported;
+    }
+}

@@ -41,3 +41,7 @@ int work_of(const cudaMemsetParams& params, Work* work);
 int work_of(const cudaHostNodeParams& params, Work* work);
 int copy_of(const cudaMemcpy3DParms& params, CopyWork* copy);
 cudaMemcpy3DParms params_of(const CopyWork& copy);
+Work flat_copy(void* target, const void* source, size_t count, int kind);
+int symbol_address(const void* symbol, size_t offset, size_t count, void** address);
+// Work from the general parameter struct; kinds that carry state of their own (graphs, memory) are refused.
+int work_of(const cudaGraphNodeParams& params, Work* work);

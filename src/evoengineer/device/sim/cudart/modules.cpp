@@ -78,6 +78,18 @@ void take_result(Module* module, const Bytes& result) {
     }
 }
 
+// A managed variable is its own symbol: host code sees the variable itself, not a shadow of it.
+const Variable* managed_at(const void* address, int* status) {
+    for (Module* module : registry().modules)
+        for (auto& [pointer, name] : module->managed) {
+            auto found = module->variables.find(name);
+            if (found == module->variables.end() || found->second.address != reinterpret_cast<uint64_t>(address)) continue;
+            *status = cudaSuccess;
+            return &found->second;
+        }
+    return nullptr;
+}
+
 }  // namespace
 
 Image image_of(const void* data) {
@@ -173,7 +185,7 @@ const Variable* find_variable(const void* symbol, int* status) {
     Registry& r = registry();
     auto found = r.symbols.find(symbol);
     *status = cudaErrorInvalidSymbol;
-    if (found == r.symbols.end()) return nullptr;
+    if (found == r.symbols.end()) return managed_at(symbol, status);
     Module* module = found->second.module;
     if (int failed = load(module)) {
         *status = failed;

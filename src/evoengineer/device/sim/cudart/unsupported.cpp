@@ -1,4 +1,4 @@
-// A stub for every function of libcudart that has no definition elsewhere: it fails, by name.
+// A stub for every function of libcudart and libcuda that has no definition elsewhere: it fails, by name.
 #include <string>
 
 #include "client.h"
@@ -15,3 +15,4 @@ int refuse(const char* name) {
 #define EXPORT(name) \
     extern "C" __attribute__((weak, visibility("default"))) int name(...) { return refuse(#name); }
 #include "export_names.h"
+#include "driver_names.h"

@@ -110,6 +110,7 @@ class Variable:
     bytes: int  # 0: an extern array of unknown size
     init: tuple["Initial", ...] = ()
     external: bool = False
+    managed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,11 @@ _VARIABLE = re.compile(
     re.S,
 )
 _REG_DECL = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
+VIDEO_OPS = frozenset(
+    [f"v{name}" for name in ("add", "sub", "absdiff", "min", "max", "shl", "shr", "mad", "set")]
+    + [f"v{name}{n}" for name in ("add", "sub", "absdiff", "min", "max", "avrg", "set") for n in (2, 4)]
+)
+
 _NUMBER = re.compile(r"^[+-]?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+U?)$")
 SPECIAL = re.compile(
     r"^%(?:tid|ntid|ctaid|nctaid|laneid|warpid|nwarpid|smid|nsmid|gridid|lanemask_\w+|clock\w*|"
@@ -168,13 +173,13 @@ def _parse_variable(statement: str) -> Variable:
     match = _VARIABLE.match(text)
     if match is None:
         raise PtxError(f"cannot read PTX declaration {statement[:120]!r}")
-    space, _, align, vector, kind, name, extents, init = match.groups()
+    space, attributes, align, vector, kind, name, extents, init = match.groups()
     each = TYPE_BYTES[kind] * {"v2": 2, "v4": 4, None: 1}[vector]
     count, sizes = 1, re.findall(r"\[\s*(\d*)\s*\]", extents)
     for size in sizes:
         count *= int(size or 0)
     initial = _parse_initial(init, TYPE_BYTES[kind]) if init else ()
-    return Variable(name, space, int(align or each), each * count, initial, external)
+    return Variable(name, space, int(align or each), each * count, initial, external, ".managed" in attributes)
 
 
 def _parse_initial(text: str, each: int) -> tuple[Initial, ...]:
@@ -369,6 +374,8 @@ class _BodyParser:
         op, *mods = opcode.split(".")
         if op == "call":
             return self._call(mods, rest, guard, negated, whole)
+        if op in VIDEO_OPS:  # selectors and signs of operands: codegen/video.py reads them from the text
+            rest = re.sub(r"(?<=\w)\.[bh]\d+|-(?=\s*%)", "", rest)
         args = tuple(self._operand(a) for a in _split(rest))
         return Instr(op, tuple(mods), args, guard, negated, self.location, " ".join(whole.split()))
 

@@ -1,4 +1,6 @@
 // Calls of device functions, and local memory, which every call has some of.
+#include <cstring>
+
 #include "dispatch.h"
 #include "scheduler.h"
 
@@ -25,6 +27,8 @@ bool nearest_local(const WarpState* w, uint32_t lane, uint64_t address, LocalRan
     for (const Activation* a = w->activation; a; a = a->parent) {
         LocalRange other{a->local_base + uint64_t(lane) * a->local_bytes, a->local_bytes};
         if (!range->bytes || distance(address, other) < distance(address, *range)) *range = other;
+        LocalRange params{a->args + uint64_t(lane) * a->args_bytes, a->args_bytes};
+        if (a->args_bytes && (!range->bytes || distance(address, params) < distance(address, *range))) *range = params;
     }
     return range->bytes != 0;
 }
@@ -41,19 +45,24 @@ void rt_call(Warp* warp, uint32_t mask, uint32_t function, const uint8_t* args, 
     const Function& f = w->worker->launch->functions[function];
     mask &= w->live;
     if (!mask) return;
-    size_t local_bytes = size_t(f.local_bytes) * kLanes;
+    size_t local_bytes = size_t(f.local_bytes) * kLanes, args_bytes = size_t(f.param_bytes) * kLanes;
     auto* here = static_cast<uint8_t*>(__builtin_frame_address(0));
     if (here < w->fibre->stack_low + kStackReserve || f.frame_bytes > size_t(w->fibre->frames_end - w->frames_top) ||
-        local_bytes > size_t(w->fibre->locals_end - w->locals_top))
+        local_bytes + args_bytes + 512 > size_t(w->fibre->locals_end - w->locals_top))
         fail(w, kStackOverflow, site, mask, "calls are nested too deeply: recursion without an end?");
 
     uint64_t caller_local = w->local_base, caller_args = w->args, caller_results = w->results;
     uint8_t *caller_frames = w->frames_top, *caller_locals = w->locals_top;
+    // A function may take its parameters' addresses: they are part of its local memory.
+    if (args_bytes) memcpy(w->locals_top, args, args_bytes);
+    w->args = reinterpret_cast<uint64_t>(w->locals_top);
+    w->locals_top += (args_bytes + 255) / 256 * 256;
     w->local_base = reinterpret_cast<uint64_t>(w->locals_top);
-    w->args = reinterpret_cast<uint64_t>(args);
     w->results = reinterpret_cast<uint64_t>(results);
     Activation a;
     start_activation(a, w, function, w->frames_top);
+    a.args = w->args;
+    a.args_bytes = f.param_bytes;
     w->frames_top += (f.frame_bytes + 63) / 64 * 64;
     w->locals_top += (local_bytes + 255) / 256 * 256;
     if (w->worker->launch->flags & kCheckInit) begin_local_checks(w, w->local_base, local_bytes);

@@ -173,6 +173,39 @@ uint32_t complete_lanes(const WarpState* w, const Activation& a, const Group& g,
     return there;
 }
 
+// bar.warp.sync is a meeting place wherever it stands: members may come to different ones. Lanes whose
+// members have all come are let go, together.
+void meet(WarpState* w, Activation& a) {
+    const Function& f = *a.function_info;
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < a.count; i++)
+        if (a.groups[i].status == GroupStatus::kReady && (f.blocks[a.groups[i].block].flags & kBlockMeeting))
+            there |= a.groups[i].lanes;
+    if (!there) return;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < a.count; i++) {
+            const Group& g = a.groups[i];
+            const BlockInfo& info = f.blocks[g.block];
+            if (g.status != GroupStatus::kReady || !(info.flags & kBlockMeeting)) continue;
+            for (uint32_t rest = g.lanes & there; rest; rest &= rest - 1) {
+                if (!(members_of(a, info, uint32_t(__builtin_ctz(rest))) & w->live & ~there)) continue;
+                there &= ~(rest & -rest);
+                changed = true;
+            }
+        }
+    }
+    for (uint32_t i = 0, count = a.count; there && i < count; i++) {
+        uint32_t ready = a.groups[i].lanes & there, block = a.groups[i].block;
+        if (!ready || a.groups[i].status != GroupStatus::kReady) continue;
+        a.groups[i].lanes &= ~ready;
+        join_group(a, block, ready, GroupStatus::kReleased, 0);
+    }
+    for (uint32_t i = a.count; i-- > 0;)
+        if (!a.groups[i].lanes) remove_group(a, i);
+    if (there && (w->worker->launch->flags & kCheckRace)) rt_warp_synced(w, there);
+}
+
 // A member that is on its way elsewhere and can't come back will never arrive.
 void check_missing(WarpState* w, const Activation& a, const Group& g, uint32_t missing) {
     const Function& f = *a.function_info;
@@ -190,7 +223,9 @@ void check_missing(WarpState* w, const Activation& a, const Group& g, uint32_t m
 uint32_t runnable_lanes(WarpState* w, Activation& a, const Group& g) {
     if (g.status == GroupStatus::kWaiting) return 0;
     if (g.status == GroupStatus::kReleased) return g.lanes;
-    if (!(a.function_info->blocks[g.block].flags & kBlockWarpSync)) return g.lanes;
+    const uint32_t flags = a.function_info->blocks[g.block].flags;
+    if (flags & kBlockMeeting) return 0;  // until `meet` lets them go
+    if (!(flags & kBlockWarpSync)) return g.lanes;
     uint32_t missing, lanes = complete_lanes(w, a, g, &missing);
     if (!lanes && missing) check_missing(w, a, g, missing);
     return lanes;
@@ -207,6 +242,7 @@ uint32_t pick(WarpState* w, Activation& a, uint32_t* lanes) {
     uint32_t runnable = 0;
     uint32_t limit = w->worker->run->spins ? kStarvedSpins : kStarved;
     if (a.favour_left == 0) a.favoured = 0;
+    meet(w, a);
     for (uint32_t i = 0; i < a.count; i++) {
         Group& g = a.groups[i];
         uint32_t can = runnable_lanes(w, a, g);
@@ -307,7 +343,7 @@ void dispatch(WarpState* w, Activation& a) {
             from_fast(w, a, fast(w, a.frame, uint32_t(info.fast_entry)));
             continue;
         }
-        if (races && (info.flags & kBlockWarpSync)) rt_warp_synced(w, lanes);
+        if (races && (info.flags & kBlockWarpSync) && !(info.flags & kBlockMeeting)) rt_warp_synced(w, lanes);
         g.lanes &= ~lanes;
         if (!g.lanes) remove_group(a, index);
         if (before_barrier) {
@@ -332,6 +368,8 @@ void start_activation(Activation& a, WarpState* w, uint32_t function, uint8_t* f
     a.frame = frame;
     a.local_base = w->local_base;
     a.local_bytes = f.local_bytes;
+    a.args = 0;
+    a.args_bytes = 0;
     a.favoured = a.favour_left = 0;
     a.running = 0;
 }

@@ -26,6 +26,8 @@ struct Activation {
     uint8_t* frame;
     uint64_t local_base;
     uint32_t local_bytes; // per lane
+    uint64_t args;        // parameters of a called function, in local memory too
+    uint32_t args_bytes;  // per lane
     uint32_t favoured;    // lanes that run first, to end a starvation
     uint32_t favour_left; // for so many dispatches
     uint32_t running;     // block that runs now, for messages

@@ -106,12 +106,15 @@ ALWAYS_INLINE void fma_half(uint16_t* d, const uint16_t* a, const uint16_t* b, c
     }
     if (bf16) fma_bf16(d, a, b, c);
     else fma_f16(d, a, b, c);
-    if (flags) for (uint32_t i = 0; i < kLanes; i++) d[i] = finish_half(d[i], flags, exponent_mask, bf16 ? 0x3f80 : 0x3c00);
+    constexpr uint16_t one = bf16 ? 0x3f80 : 0x3c00;
+    if (flags) for (uint32_t i = 0; i < kLanes; i++) d[i] = finish_half(d[i], flags, exponent_mask, one);
 }
 
 ALWAYS_INLINE float relu_f32(float x, uint32_t relu) { return relu && x <= 0.0f ? 0.0f : x; }
 
-ALWAYS_INLINE uint16_t relu_f16(uint16_t h, uint32_t relu) { return uint16_t(finish_half(h, relu ? uint32_t(kRelu) : 0u, 0x7c00, 0)); }
+ALWAYS_INLINE uint16_t relu_f16(uint16_t h, uint32_t relu) {
+    return finish_half(h, relu ? uint32_t(kRelu) : 0u, 0x7c00, 0);
+}
 
 template <uint8_t (*convert)(float)>
 ALWAYS_INLINE uint16_t pack(float high, float low, uint32_t relu) {

@@ -3,9 +3,10 @@
 // Numbers. f16, bf16, tf32 and fp8 inputs: products are exact in f32 and are added to the
 // accumulator one by one, k ascending, each sum rounded to nearest f32; an f16 result is rounded
 // once, at the end. f64: fused multiply-add, k ascending. Integers: exact, then added to the
-// accumulator with wrap-around, or clamped (.satfinite). Tensor cores sum in another order and
-// truncate, so last bits differ from theirs.
+// accumulator with wrap-around, or clamped (.satfinite; floats too, where NaN becomes 0). Tensor cores
+// sum in another order and truncate, so last bits differ from theirs.
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -77,9 +78,10 @@ ALWAYS_INLINE void transpose(const void* from, uint32_t from_stride, void* to) {
         fours[i] = __builtin_shuffle(pairs[i], pairs[i + 2], V8i{0, 1, 8, 9, 4, 5, 12, 13});
         fours[i + 2] = __builtin_shuffle(pairs[i], pairs[i + 2], V8i{2, 3, 10, 11, 6, 7, 14, 15});
     }
+    auto* out = static_cast<uint32_t*>(to);
     for (int i = 0; i < 4; i++) {
-        store(static_cast<uint32_t*>(to) + i * 8, __builtin_shuffle(fours[i], fours[i + 4], V8i{0, 1, 2, 3, 8, 9, 10, 11}));
-        store(static_cast<uint32_t*>(to) + (i + 4) * 8, __builtin_shuffle(fours[i], fours[i + 4], V8i{4, 5, 6, 7, 12, 13, 14, 15}));
+        store(out + i * 8, __builtin_shuffle(fours[i], fours[i + 4], V8i{0, 1, 2, 3, 8, 9, 10, 11}));
+        store(out + (i + 4) * 8, __builtin_shuffle(fours[i], fours[i + 4], V8i{4, 5, 6, 7, 12, 13, 14, 15}));
     }
 }
 
@@ -183,6 +185,11 @@ VECTOR_CLONES void mma_float(const Matrix& s, uint32_t* d, const uint32_t* a, co
     if (s.c == kF16) halves_to_floats(reinterpret_cast<const uint16_t*>(c), sum, count * 64);
     else weave(reinterpret_cast<const float*>(c), sum, count);
     multiply(blocks, left, right, sum);
+    if (s.flags & kSatFinite) {
+        const float largest = s.d == kF16 ? 65504.0f : FLT_MAX;
+        for (uint32_t i = 0; i < count * 64; i++)
+            sum[i] = sum[i] != sum[i] ? 0.0f : std::clamp(sum[i], -largest, largest);
+    }
     if (s.d == kF16) floats_to_halves(sum, reinterpret_cast<uint16_t*>(d), count * 64);
     else unweave(sum, reinterpret_cast<float*>(d), count);
 }

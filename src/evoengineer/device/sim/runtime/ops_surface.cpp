@@ -41,7 +41,8 @@ uint64_t locate(Warp* w, uint32_t site, const SurfaceAccess& access, const Textu
         if (access.outside == kZeroOutside) return 0;
         if (access.outside == kTrapOutside)
             fail(state(w), kOutOfBounds, site, 1u << lane,
-                 "surface access at x = %lld bytes, y = %lld, slice = %lld is outside the surface of %lld bytes x %u x %lld",
+                 "surface access at x = %lld bytes, y = %lld, slice = %lld is outside the surface of "
+                 "%lld bytes x %u x %lld",
                  static_cast<long long>(at[0]), static_cast<long long>(at[1]), static_cast<long long>(at[2]),
                  static_cast<long long>(row_bytes), level.height, static_cast<long long>(size[2]));
         at[i] = std::clamp<int64_t>(at[i], 0, size[i] - 1);
@@ -87,7 +88,8 @@ extern "C" void rt_suld(Warp* w, uint32_t site, uint32_t mask, uint32_t desc, ui
         const uint64_t address = locate(w, site, access, s, coords, lane);
         for (uint32_t i = 0; i < access.count; i++) {
             uint64_t value = 0;
-            if (address != 0) std::memcpy(&value, reinterpret_cast<const uint8_t*>(address) + i * access.bytes, access.bytes);
+            const auto* from = reinterpret_cast<const uint8_t*>(address) + i * access.bytes;
+            if (address != 0) std::memcpy(&value, from, access.bytes);
             const uint32_t slot = i * kLanes + lane;
             if (access.bytes == 8) reinterpret_cast<uint64_t*>(d)[slot] = value;
             else d[slot] = uint32_t(value);
@@ -105,8 +107,7 @@ extern "C" void rt_sust(Warp* w, uint32_t site, uint32_t mask, uint32_t desc, co
         if (address == 0) return;
         for (uint32_t i = 0; i < access.count; i++) {
             const uint32_t slot = i * kLanes + lane;
-            const void* value = access.bytes == 8 ? static_cast<const void*>(reinterpret_cast<const uint64_t*>(s) + slot)
-                                                  : static_cast<const void*>(s + slot);
+            const void* value = access.bytes == 8 ? s + 2 * slot : s + slot;
             std::memcpy(reinterpret_cast<uint8_t*>(address) + i * access.bytes, value, access.bytes);
         }
         if (uint8_t* shadow = memory_shadow(address)) std::memset(shadow, 1, access.total());
