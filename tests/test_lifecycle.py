@@ -1,6 +1,7 @@
 """Nothing is left behind: whoever is killed, the device process and its shared memory go too."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -78,7 +79,7 @@ def ends(condition: Callable[[], bool], seconds: float = END_SECONDS) -> bool:
 
 
 @contextmanager
-def running(name: str) -> Iterator[subprocess.Popen[str]]:
+def running(name: str) -> Iterator[subprocess.Popen[bytes]]:
     """The command line running a program that has said it is ready."""
     path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")]))
     process = subprocess.Popen(
@@ -87,19 +88,17 @@ def running(name: str) -> Iterator[subprocess.Popen[str]]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        text=True,
         start_new_session=True,
     )
     deadline = time.monotonic() + START_SECONDS
     assert process.stdout is not None
     try:
-        os.set_blocking(process.stdout.fileno(), False)
-        said = ""
-        while "ready" not in said:
-            said += process.stdout.read() or ""
+        said = b""
+        while b"ready" not in said:
+            if select.select([process.stdout], [], [], 0.1)[0]:
+                said += os.read(process.stdout.fileno(), 4096)
             if process.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(f"{name} did not start: exit code {process.poll()}, said {said!r}")
-            time.sleep(0.05)
         yield process
     finally:
         for pid in session(process.pid) | descendants(process.pid):
@@ -109,7 +108,7 @@ def running(name: str) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()
 
 
-def program_of(process: subprocess.Popen[str], name: str) -> int:
+def program_of(process: subprocess.Popen[bytes], name: str) -> int:
     found = [pid for pid in descendants(process.pid) if executable(pid) == name]
     assert len(found) == 1, f"expected one process of {name}, found {found}"
     return found[0]

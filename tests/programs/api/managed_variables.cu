@@ -1,4 +1,4 @@
-// __managed__ variables: initial values, host access without a copy, kernel access, symbol queries.
+// __managed__ variables: initial values, host access without a copy, kernel access, pointer queries.
 #include "check.h"
 
 __managed__ int counter = 42;
@@ -28,14 +28,12 @@ int main() {
     CHECK(cudaDeviceSynchronize());
     EXPECT_EQ(counter, 64);
 
-    void* address;
-    size_t bytes;
-    CHECK(cudaGetSymbolAddress(&address, table));
-    EXPECT(address == table);
-    CHECK(cudaGetSymbolSize(&bytes, table));
-    EXPECT_EQ(bytes, sizeof(table));
-    float zeros[64] = {};
-    CHECK(cudaMemcpyToSymbol(table, zeros, sizeof(zeros)));
+    // Its address is an ordinary managed pointer.
+    cudaPointerAttributes attributes;
+    CHECK(cudaPointerGetAttributes(&attributes, table));
+    EXPECT_EQ(int(attributes.type), int(cudaMemoryTypeManaged));
+    CHECK(cudaMemset(table, 0, sizeof(table)));
+    CHECK(cudaDeviceSynchronize());
     EXPECT_EQ(table[63], 0.0f);
     CHECK(cudaFree(value));
     return pass();

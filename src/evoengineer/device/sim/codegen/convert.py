@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evoengineer.device.sim.codegen.emitter import Emitter, Val, bits_of
-from evoengineer.device.sim.codegen.floating import LLVM_FLOAT, ROUNDINGS, flushed, narrow, relu, saturated
+from evoengineer.device.sim.codegen.floating import LLVM_FLOAT, ROUNDINGS, SMALL, extend, flushed, narrow, relu, saturated
 from evoengineer.device.sim.codegen.integer import pack, unpack, widen
 from evoengineer.device.sim.ptx.model import Instr
 
@@ -99,15 +99,15 @@ def _float_float(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Va
     def fn(n: int, x: str) -> str:
         if _explicit_ftz(e, instr) and a == "float":
             x = flushed(e, n, a, x)
-        if a == "double" and b in ("half", "bfloat"):
+        if a == "double" and b in SMALL:
             return _finish(e, instr, n, b, narrow(e, n, b, _odd_float(e, n, x)))
-        if a in ("half", "bfloat"):
-            x = e.ins(f"fpext {e.t(n, a)} {x} to {e.t(n, 'float')}")
+        if a in SMALL:
+            x = extend(e, n, a, x)
             if b == "float":
                 return _finish(e, instr, n, b, x)
             if b == "double":
                 return _finish(e, instr, n, b, e.ins(f"fpext {e.t(n, 'float')} {x} to {e.t(n, b)}"))
-        if b in ("half", "bfloat"):
+        if b in SMALL:
             return _finish(e, instr, n, b, narrow(e, n, b, x))
         word = "fpext" if bits_of(to) > bits_of(source) else "fptrunc"
         return _finish(e, instr, n, b, e.ins(f"{word} {e.t(n, a)} {x} to {e.t(n, b)}"))
@@ -153,14 +153,14 @@ def _narrow_directed(e: Emitter, instr: Instr, val: Val, to: str, source: str, m
     def fn(n: int, x: str) -> str:
         f, h, i16, i1 = e.t(n, "float"), e.t(n, b), e.t(n, "i16"), e.t(n, "i1")
         near = narrow(e, n, b, x)
-        back = e.ins(f"fpext {h} {near} to {f}")
+        back = extend(e, n, b, near)
         if mode == "rz":
             over = e.ins(f"fcmp ogt {f} {e.intrinsic('fabs', n, 'float', back)}, {e.intrinsic('fabs', n, 'float', x)}")
             step_up = None
         else:
             over = e.ins(f"fcmp {'ogt' if mode == 'rm' else 'olt'} {f} {back}, {x}")
             step_up = mode == "rp"
-        bits = e.ins(f"bitcast {h} {near} to {i16}")
+        bits = near if b == "i16" else e.ins(f"bitcast {h} {near} to {i16}")
         negative = e.ins(f"icmp slt {i16} {bits}, {e.k(n, 'i16', 0)}")
         down = e.k(n, "i16", -1)
         if step_up is not None:  # toward +inf or -inf: magnitude grows or shrinks with the sign
@@ -168,7 +168,7 @@ def _narrow_directed(e: Emitter, instr: Instr, val: Val, to: str, source: str, m
             down = e.ins(f"select {i1} {grow}, {i16} {e.k(n, 'i16', 1)}, {i16} {e.k(n, 'i16', -1)}")
         moved = e.ins(f"add {i16} {bits}, {down}")
         result = e.ins(f"select {i1} {over}, {i16} {moved}, {i16} {bits}")
-        return _finish(e, instr, n, b, e.ins(f"bitcast {i16} {result} to {h}"))
+        return _finish(e, instr, n, b, result if b == "i16" else e.ins(f"bitcast {i16} {result} to {h}"))
 
     return e.alu(16, b, [(val, "float")], fn)
 
@@ -187,7 +187,7 @@ def _int_float(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
     kind = f"i{val.bits}"
 
     def fn(n: int, x: str) -> str:
-        if ty in ("half", "bfloat"):
+        if ty in SMALL:
             wide = e.ins(f"{word} {e.t(n, kind)} {x} to {e.t(n, 'double')}")
             x = narrow(e, n, ty, _odd_float(e, n, wide))
         else:
@@ -207,8 +207,8 @@ def _float_int(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
 
     def fn(n: int, x: str) -> str:
         src, sfx = ty, suffix
-        if ty in ("half", "bfloat"):
-            x = e.ins(f"fpext {e.t(n, ty)} {x} to {e.t(n, 'float')}")
+        if ty in SMALL:
+            x = extend(e, n, ty, x)
             src, sfx = "float", "f32"
         if "ftz" in instr.mods and src == "float":
             x = flushed(e, n, src, x)

@@ -16,8 +16,7 @@ from evoengineer.device.sim.codegen.unit import FunctionUnit
 from evoengineer.device.sim.ptx.model import TYPE_BYTES, Imm, Instr, Not, Operand, Reg, Sym
 from evoengineer.errors import PtxError, UnsupportedError
 
-FLOAT_TYPES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
-FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
+FLOAT_BITS = {"half": 16, "i16": 16, "float": 32, "double": 64}
 
 
 def bits_of(ptx_type: str) -> int:
@@ -118,7 +117,7 @@ class Emitter:
 
     def intrinsic(self, name: str, n: int, type_: str, *args: str) -> str:
         """An LLVM intrinsic overloaded on one type, e.g. llvm.fma."""
-        suffix = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(type_, type_)
+        suffix = {"half": "f16", "float": "f32", "double": "f64"}.get(type_, type_)
         full = f"llvm.{name}.{suffix if n == 1 else f'v{n}{suffix}'}"
         return self.call(self.t(n, type_), full, [(self.t(n, type_), a) for a in args])
 

@@ -15,13 +15,15 @@ from evoengineer.device.sim.codegen.emitter import FLOAT_BITS, Emitter, Val, bit
 from evoengineer.device.sim.codegen.integer import pack, unpack
 from evoengineer.device.sim.ptx.model import Instr
 
-LLVM_FLOAT = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
+# bf16 stays an integer: LLVM has no vector code for `bfloat` on most processors.
+LLVM_FLOAT = {"f16": "half", "bf16": "i16", "f32": "float", "f64": "double"}
+SMALL = ("half", "i16")
 ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
 _SMALLEST_NORMAL = {"float": "0x3810000000000000", "half": "0xH0400"}
 _ARITH = {"add": 0, "mul": 1, "fma": 2, "mad": 2, "div": 3, "sqrt": 4, "rcp": 5, "sub": 6}
 
 Fn = Callable[..., str]
-_I32 = "i32"  # for use inside nested f-strings
+_I16, _I32 = "i16", "i32"  # for use inside nested f-strings
 
 
 def flushed(e: Emitter, n: int, ty: str, x: str) -> str:
@@ -33,6 +35,15 @@ def flushed(e: Emitter, n: int, ty: str, x: str) -> str:
     tiny = e.ins(f"fcmp olt {t} {size}, {e.k(n, ty, _SMALLEST_NORMAL[ty])}")
     zero = e.intrinsic("copysign", n, ty, e.k(n, ty, "0.0"), x)
     return e.ins(f"select {e.t(n, 'i1')} {tiny}, {t} {zero}, {t} {x}")
+
+
+def extend(e: Emitter, n: int, ty: str, x: str) -> str:
+    """half or bf16 → float, exactly."""
+    if ty == "half":
+        return e.ins(f"fpext {e.t(n, ty)} {x} to {e.t(n, 'float')}")
+    i = e.t(n, "i32")
+    wide = e.ins(f"shl {i} {e.ins(f'zext {e.t(n, _I16)} {x} to {i}')}, {e.k(n, 'i32', 16)}")
+    return e.ins(f"bitcast {i} {wide} to {e.t(n, 'float')}")
 
 
 def narrow(e: Emitter, n: int, ty: str, x: str) -> str:
@@ -47,7 +58,7 @@ def narrow(e: Emitter, n: int, ty: str, x: str) -> str:
         up = e.ins(f"add {i} {e.ins(f'add {i} {wide}, {last}')}, {e.k(n, 'i32', 0x7FFF)}")
         bits = e.ins(f"trunc {i} {e.ins(f'lshr {i} {up}, {e.k(n, _I32, 16)}')} to {h}")
     bits = e.ins(f"select {e.t(n, 'i1')} {nan}, {h} {e.k(n, 'i16', 0x7FFF)}, {h} {bits}")
-    return e.ins(f"bitcast {h} {bits} to {e.t(n, ty)}")
+    return bits if ty == "i16" else e.ins(f"bitcast {h} {bits} to {e.t(n, ty)}")
 
 
 _HALF = "half"
@@ -56,18 +67,18 @@ _HALF = "half"
 def relu(e: Emitter, n: int, ty: str, x: str) -> str:
     """Negative values become 0; NaN stays."""
     kind = f"i{FLOAT_BITS[ty]}"
-    bits = e.ins(f"bitcast {e.t(n, ty)} {x} to {e.t(n, kind)}")
-    wide = e.ins(f"fpext {e.t(n, ty)} {x} to {e.t(n, 'float')}") if ty in ("half", "bfloat") else x
-    base = "float" if ty in ("half", "bfloat") else ty
+    bits = x if ty == kind else e.ins(f"bitcast {e.t(n, ty)} {x} to {e.t(n, kind)}")
+    wide = extend(e, n, ty, x) if ty in SMALL else x
+    base = "float" if ty in SMALL else ty
     below = e.ins(f"fcmp olt {e.t(n, base)} {wide}, {e.k(n, base, '0.0')}")
     kept = e.ins(f"select {e.t(n, 'i1')} {below}, {e.t(n, kind)} {e.k(n, kind, 0)}, {e.t(n, kind)} {bits}")
-    return e.ins(f"bitcast {e.t(n, kind)} {kept} to {e.t(n, ty)}")
+    return kept if ty == kind else e.ins(f"bitcast {e.t(n, kind)} {kept} to {e.t(n, ty)}")
 
 
 def saturated(e: Emitter, n: int, ty: str, x: str) -> str:
     """Clamp to [0, 1]; NaN becomes 0."""
-    if ty in ("half", "bfloat"):
-        wide = e.ins(f"fpext {e.t(n, ty)} {x} to {e.t(n, 'float')}")
+    if ty in SMALL:
+        wide = extend(e, n, ty, x)
         return narrow(e, n, ty, saturated(e, n, "float", wide))
     low = e.intrinsic("maximumnum", n, ty, x, e.k(n, ty, "0.0"))
     return e.intrinsic("minimumnum", n, ty, low, e.k(n, ty, "1.0"))
@@ -89,13 +100,13 @@ def _apply(e: Emitter, instr: Instr, fn: Fn) -> None:
 def _scalar(e: Emitter, instr: Instr, fn: Fn, kind: str, operands: list[Val], explicit: bool) -> Val:
     ty = LLVM_FLOAT[kind]
 
-    small = ty in ("half", "bfloat") and instr.op not in ("fma", "mad", "neg", "abs", "copysign")
+    small = ty in SMALL and instr.op not in ("fma", "mad", "neg", "abs")
 
     def whole(n: int, *names: str) -> str:
         if explicit:
             names = tuple(flushed(e, n, ty, x) for x in names)
         if small:
-            names = tuple(e.ins(f"fpext {e.t(n, ty)} {x} to {e.t(n, 'float')}") for x in names)
+            names = tuple(extend(e, n, ty, x) for x in names)
             result = narrow(e, n, ty, fn(n, "float", *names))
         else:
             result = fn(n, ty, *names)
@@ -180,7 +191,7 @@ def fma(e: Emitter, instr: Instr) -> None:
         return
 
     def fn(n: int, ty: str, x: str, y: str, z: str) -> str:
-        if ty in ("half", "bfloat"):
+        if ty in SMALL:
             return _narrow_fma(e, n, ty, x, y, z)
         return e.intrinsic("fma", n, ty, x, y, z)
 
@@ -189,8 +200,8 @@ def fma(e: Emitter, instr: Instr) -> None:
 
 def _narrow_fma(e: Emitter, n: int, ty: str, x: str, y: str, z: str) -> str:
     """x·y is exact in f32; the sum is rounded to odd there, so that the second rounding is right."""
-    f, i, t = e.t(n, "float"), e.t(n, "i32"), e.t(n, ty)
-    x, y, z = (e.ins(f"fpext {t} {v} to {f}") for v in (x, y, z))
+    f, i = e.t(n, "float"), e.t(n, "i32")
+    x, y, z = (extend(e, n, ty, v) for v in (x, y, z))
     p = e.ins(f"fmul {f} {x}, {y}")
     s = e.ins(f"fadd {f} {p}, {z}")
     back = e.ins(f"fsub {f} {s}, {p}")
@@ -232,11 +243,11 @@ def neg_abs(e: Emitter, instr: Instr) -> None:
     """The sign bit alone changes; LLVM would widen bfloat for it."""
 
     def fn(n: int, ty: str, x: str) -> str:
-        if ty == "bfloat" or ty == "half":
-            bits = e.ins(f"bitcast {e.t(n, ty)} {x} to {e.t(n, 'i16')}")
+        if ty in SMALL:
+            bits = x if ty == "i16" else e.ins(f"bitcast {e.t(n, ty)} {x} to {e.t(n, 'i16')}")
             word, mask = ("xor", -0x8000) if instr.op == "neg" else ("and", 0x7FFF)
             bits = e.ins(f"{word} {e.t(n, 'i16')} {bits}, {e.k(n, 'i16', mask)}")
-            return e.ins(f"bitcast {e.t(n, 'i16')} {bits} to {e.t(n, ty)}")
+            return bits if ty == "i16" else e.ins(f"bitcast {e.t(n, 'i16')} {bits} to {e.t(n, ty)}")
         return e.ins(f"fneg {e.t(n, ty)} {x}") if instr.op == "neg" else e.intrinsic("fabs", n, ty, x)
 
     _apply(e, instr, fn)

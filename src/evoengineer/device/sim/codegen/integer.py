@@ -545,7 +545,7 @@ _FLOAT = {
 
 def compare(e: Emitter, test: str, kind: str, a: Val, b: Val, flush: bool) -> Val:
     """The predicate `a test b` for a PTX comparison and type."""
-    from evoengineer.device.sim.codegen.floating import LLVM_FLOAT, flushed
+    from evoengineer.device.sim.codegen.floating import LLVM_FLOAT, SMALL, extend, flushed
 
     if kind in LLVM_FLOAT:
         ty = LLVM_FLOAT[kind]
@@ -554,8 +554,8 @@ def compare(e: Emitter, test: str, kind: str, a: Val, b: Val, flush: bool) -> Va
             if flush:
                 x, y = flushed(e, n, ty, x), flushed(e, n, ty, y)
             kind = ty
-            if ty in ("half", "bfloat"):
-                x, y = (e.ins(f"fpext {e.t(n, ty)} {v} to {e.t(n, 'float')}") for v in (x, y))
+            if ty in SMALL:
+                x, y = (extend(e, n, ty, v) for v in (x, y))
                 kind = "float"
             return e.ins(f"fcmp {_FLOAT[test]} {e.t(n, kind)} {x}, {y}")
 
