@@ -1,3 +1,4 @@
+// seconds: 600
 // CUB over the whole device: reduce, scan, radix sort, select, histogram, run-length encoding, partition.
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_radix_sort.cuh>

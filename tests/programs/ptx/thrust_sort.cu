@@ -1,3 +1,4 @@
+// seconds: 600
 // Thrust: sort, stable_sort_by_key, unique, reduce_by_key, lower_bound.
 #include <thrust/binary_search.h>
 #include <thrust/device_vector.h>

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from evoengineer.device.profile import Profile
 from evoengineer.device.sim import structs
 from evoengineer.device.sim.codegen import abi
-from evoengineer.device.sim.codegen.unit import GRID_WORKSPACE
 from evoengineer.device.sim.image import KernelImage
 from evoengineer.device.sim.native import Memory, launch, load_runtime
 from evoengineer.device.sim.program import MODES, LinkedModule, link, refuse_unsupported
@@ -171,26 +170,31 @@ class Engine:
         c.memmove(self._params, params, len(params))
         if cooperative:
             c.memset(self._workspace, 0, 4096)
-        symbols = (c.c_uint64 * len(image.plan.symbols))()
-        for i, name in enumerate(image.plan.symbols):
-            if name == GRID_WORKSPACE:
-                symbols[i] = self._workspace if cooperative else 0
-            elif name in module.variables:
-                symbols[i] = module.variables[name].address
-        callback = structs.compile_callback(image.compile_block)
-        request = structs.Launch(
-            functions=image.functions, sites=image.sites, params=self._params, symbols=symbols, compile=callback,
-            function_count=len(image.functions), site_count=len(image.plan.sites),
-            grid=(c.c_uint32 * 3)(*grid), block=(c.c_uint32 * 3)(*block),
-            shared_bytes=image.plan.shared_bytes + dynamic_shared_bytes,
-            flags=self._flags(image, cooperative), threads=self.threads, max_resident=self._resident(block),
-            tick_limit=self.tick_limit, wall_limit_seconds=self.wall_limit_seconds,
-        )  # fmt: skip
+        request = self._request(module, image)
+        request.grid[:], request.block[:] = grid, block
+        request.shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
+        request.flags = self._flags(image, cooperative)
+        request.threads, request.max_resident = self.threads, self._resident(block)
+        request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
         if launch(request):
             error = request.error
             report = describe(error, image, grid, block)
             raise DeviceError(report.splitlines()[0], report, cuda_error(error.code))
         return LaunchResult(self._placeholder_ns(image, grid, block), 0.0 if known else image.compile_seconds)
+
+    def _request(self, module: Module, image: KernelImage) -> structs.Launch:
+        """The part of a launch that stays the same for a compiled kernel."""
+        if image.request is None:
+            symbols = (c.c_uint64 * len(image.plan.symbols))()
+            for i, name in enumerate(image.plan.symbols):
+                if name in module.variables:
+                    symbols[i] = module.variables[name].address
+            image.request = structs.Launch(
+                functions=image.functions, sites=image.sites, params=self._params, symbols=symbols,
+                compile=structs.compile_callback(image.compile_block), function_count=len(image.functions),
+                site_count=len(image.plan.sites), tick_limit=self.tick_limit, wall_limit_seconds=self.wall_limit_seconds,
+            )  # fmt: skip
+        return image.request
 
     def _flags(self, image: KernelImage, cooperative: bool) -> int:
         flags = image.plan.flags

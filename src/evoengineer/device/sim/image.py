@@ -85,6 +85,7 @@ class KernelImage:
         self._directory = cache_dir("kernels")
         self._libraries: list[object] = []
         self._program: Program | None = None
+        self.request: structs.Launch | None = None  # filled by the engine, reused by every launch
         self.plan = self._load_plan() or self._make_plan()
         self._fill()
         self.compile_seconds = time.perf_counter() - started

@@ -206,14 +206,26 @@ void meet(WarpState* w, Activation& a) {
     if (there && (w->worker->launch->flags & kCheckRace)) rt_warp_synced(w, there);
 }
 
-// A member that is on its way elsewhere and can't come back will never arrive.
+// Whether lanes at a block may still come to a warp-wide operation that exchanges values.
+bool may_exchange(const Function& f, uint32_t from) {
+    for (uint32_t b = 0; b < f.block_count; b++) {
+        uint32_t kind = f.blocks[b].flags & (kBlockWarpSync | kBlockMeeting);
+        if (kind == kBlockWarpSync && (b == from || reaches(f, from, b))) return true;
+    }
+    return false;
+}
+
+// A member that is on its way elsewhere and can't come back will never arrive. One that may come to
+// another such operation is given the benefit of the doubt: nvcc may have put one operation of the
+// program into several places (a loop and its remainder), which PTX allows.
 void check_missing(WarpState* w, const Activation& a, const Group& g, uint32_t missing) {
     const Function& f = *a.function_info;
     if (!f.reach) return;
     uint32_t lost = 0;
     for (uint32_t i = 0; i < a.count; i++) {
         const Group& other = a.groups[i];
-        if (other.block != g.block && (other.lanes & missing) && !reaches(f, other.block, g.block))
+        if (other.block != g.block && (other.lanes & missing) && !reaches(f, other.block, g.block) &&
+            !may_exchange(f, other.block))
             lost |= other.lanes & missing;
     }
     if (lost) fail_missing(w, a, g, lost);
@@ -279,8 +291,18 @@ void wait_for_barrier(WarpState* w, Activation& a) {
             return;
         }
     }
-    uint32_t missing;
+    uint32_t missing, elsewhere = 0;
     complete_lanes(w, a, a.groups[0], &missing);
+    const uint32_t exchanges = a.function_info->blocks[a.groups[0].block].flags & (kBlockWarpSync | kBlockMeeting);
+    for (uint32_t i = 1; i < a.count; i++)
+        if ((a.function_info->blocks[a.groups[i].block].flags & (kBlockWarpSync | kBlockMeeting)) == kBlockWarpSync)
+            elsewhere |= a.groups[i].lanes;
+    // May be a valid program, so it is not called an error of the program.
+    if (exchanges == kBlockWarpSync && !(missing & ~elsewhere))
+        fail(w, kUnsupported, a.function_info->blocks[a.groups[0].block].site, missing,
+             "lanes 0x%08x are at this warp-wide operation and lanes 0x%08x at another one: the simulated "
+             "GPU cannot join operations at different places of the code (if they are not meant to be one, "
+             "lanes are missing from the member mask)", a.groups[0].lanes, missing);
     fail_missing(w, a, a.groups[0], missing);
 }
 

@@ -31,7 +31,7 @@ struct Activation {
     uint32_t favoured;    // lanes that run first, to end a starvation
     uint32_t favour_left; // for so many dispatches
     uint32_t running;     // block that runs now, for messages
-    Group groups[kLanes];
+    Group groups[2 * kLanes];  // a lane is in one; `meet` makes new ones before it drops empty ones
 };
 
 // A new activation of a function for the warp as it is now; it has no lanes yet.
