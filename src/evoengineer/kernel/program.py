@@ -23,6 +23,9 @@ _CUDART_OPTION = re.compile(r"--?cudart(=.*)?")
 _TARGET = re.compile(r"\b(?:sm|compute|lto)_\w+")
 
 
+REMOVED_CALLS = Path(__file__).parents[1] / "device/sim/cudart/removed.h"
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """What to compile: source files (or objects), and options to hand to nvcc as they are."""
@@ -60,6 +63,9 @@ def nvcc_command(
         *(() if chooses_architecture(program.nvcc_args) else _architecture_flags(toolchain, sm)),
         "-lineinfo",  # errors name source lines
         "--no-compress",
+        # nvcc's default leaves host code unoptimised, and programs check themselves on the host.
+        *(() if any(re.match(r"-O\d|-g$|-G$", a) for a in program.nvcc_args) else ("-O2",)),
+        *("-include", str(REMOVED_CALLS)),
         # Not `none`: nvcc then leaves out the device link step that -rdc=true programs need.
         *("--cudart", "shared", "--cudadevrt", "none"),
         *("-L", str(cudart_dir)),  # before NVIDIA's own directories

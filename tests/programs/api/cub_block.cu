@@ -1,5 +1,4 @@
 // CUB: block-wide reduction, scan and radix sort, and a device-wide reduction.
-// slow: CUB's headers take long to compile
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>

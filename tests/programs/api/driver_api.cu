@@ -1,6 +1,5 @@
 // The driver API: a context, a module from PTX text, its functions and variables, a launch.
 // nvcc: -lcuda
-// optional: driver API
 #include <cuda.h>
 
 #include <cstdio>

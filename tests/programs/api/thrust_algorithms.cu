@@ -1,5 +1,4 @@
 // Thrust on the device: transform, reduce, scan, sort by key, device_vector.
-// slow: thrust's headers take long to compile
 #include <thrust/device_vector.h>
 #include <thrust/host_vector.h>
 #include <thrust/reduce.h>

@@ -37,6 +37,11 @@ static uint32_t reverse(uint32_t x) {
     for (int i = 0; i < 32; i++) r |= (x >> i & 1) << (31 - i);
     return r;
 }
+static uint32_t mask_bits(uint32_t start, uint32_t width) {
+    uint32_t r = 0;
+    for (uint32_t i = start; i < 32 && i < start + width; i++) r |= 1u << i;
+    return r;
+}
 static uint32_t leading(uint32_t x) { return x ? __builtin_clz(x) : 32; }
 static uint32_t find_signed(uint32_t x) { x = int32_t(x) < 0 ? ~x : x; return x ? 31 - __builtin_clz(x) : ~0u; }
 
@@ -76,6 +81,10 @@ static uint32_t find_signed(uint32_t x) { x = int32_t(x) < 0 ? ~x : x; return x 
     X("prmt.rc16", ASM3("prmt.b32.rc16", a, b, (c & 1) * 3), (a >> (16 * (c & 1)) & 0xffff) * 0x00010001u)   \
     X("lop3 majority", LOP(0xe8), (a & b) | (a & c) | (b & c)) X("lop3 parity", LOP(0x96), a ^ b ^ c) \
     X("lop3 select", LOP(0xca), (a & b) | (~a & c)) X("lop3 0x35", LOP(0x35), (~a & ~c) | (a & ~b)) \
+    X("bmsk.clamp", ASM2("bmsk.clamp.b32", a & 63, b & 63), mask_bits(a & 63, b & 63))                 \
+    X("bmsk.wrap", ASM2("bmsk.wrap.b32", a, b), mask_bits(a & 31, b & 31))                         \
+    X("szext.clamp.s32", ASM2("szext.clamp.s32", a, b & 63), bfe_s(a, 0, b & 63))                  \
+    X("szext.wrap.u32", ASM2("szext.wrap.u32", a, b), bfe_u(a, 0, b & 31))                         \
     X("rotate", a << (c & 31) | a >> (-c & 31), a << (c & 31) | a >> (-c & 31))
 
 __global__ void run(const uint32_t* in, uint32_t* out, int n) {
@@ -98,7 +107,7 @@ __global__ void run64(const unsigned long long* in, unsigned long long* out, int
 }
 
 int main() {
-    const int n = 640, ops = 38;
+    const int n = 640, ops = 42;
     Random random(3);
     std::vector<uint32_t> in = {0, 0, 0, ~0u, 1, 32, 31, 33, 0x80000000, 0x7fffffff, 5, 64, 255, 256};
     while (in.size() < n + 2) in.push_back(random.u32() >> random.below(32));

@@ -40,6 +40,9 @@ __global__ void inline_hints(const int* in, int* out, int n) {
     asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(c) : "l"(in + i) : "memory");
     asm volatile("ld.acquire.sys.global.s32 %0, [%1];" : "=r"(d) : "l"(in + i) : "memory");
     asm volatile("st.global.L1::no_allocate.s32 [%0], %1;" ::"l"(out + i), "r"(a + b * 2) : "memory");
+    __threadfence_system();
+    asm volatile("fence.sc.gpu;" ::: "memory");
+    asm volatile("fence.acq_rel.cta;" ::: "memory");
     asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(out + n + i), "r"(c + d * 3) : "memory");
 }
 

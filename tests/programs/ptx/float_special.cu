@@ -13,6 +13,13 @@ __device__ int unordered(float a, float b) {
         : "=r"(r) : "f"(a), "f"(b));
     return r;
 }
+__device__ int tested(float a) {
+    int r;
+    asm("{.reg .pred p;\n\tmov.s32 %0, 0;\n\ttestp.finite.f32 p, %1;\n\t@p add.s32 %0, %0, 1;\n\ttestp.infinite.f32 p, %1;\n\t@p add.s32 %0, %0, 2;\n\t"
+        "testp.number.f32 p, %1;\n\t@p add.s32 %0, %0, 4;\n\ttestp.notanumber.f32 p, %1;\n\t@p add.s32 %0, %0, 8;\n\t"
+        "testp.normal.f32 p, %1;\n\t@p add.s32 %0, %0, 16;\n\ttestp.subnormal.f32 p, %1;\n\t@p add.s32 %0, %0, 32;}" : "=r"(r) : "f"(a));
+    return r;
+}
 static float saturated(float x) { return x != x ? 0.0f : x < 0 ? 0.0f : x > 1 ? 1.0f : x; }
 // Smallest or largest of two numbers, -0 below +0; a NaN loses.
 static float lesser(float a, float b) { return a != a ? b : b != b ? a : a < b || (a == b && std::signbit(a)) ? a : b; }
@@ -30,6 +37,7 @@ static float greater(float a, float b) { return a != a ? b : b != b ? a : a > b 
     X("unordered", unordered(a, b), (!(a >= b)) + 2 * (a != a || b != b) + 4 * (a == a && b == b) + 8 * (!(a == b))) \
     X("classify", isnan(a) + 2 * isinf(a) + 4 * isfinite(a) + 8 * bool(signbit(a)),                \
       std::isnan(a) + 2 * std::isinf(a) + 4 * std::isfinite(a) + 8 * std::signbit(a))              \
+    X("testp", tested(a), std::isfinite(a) + 2 * std::isinf(a) + 4 * !std::isnan(a) + 8 * std::isnan(a) + 16 * std::isnormal(a) + 32 * (std::fpclassify(a) == FP_SUBNORMAL)) \
     X("copysign", copysignf(a, b), std::copysign(a, b)) X("abs", fabsf(a), std::fabs(a))           \
     X("fdim", fdimf(a, b), std::fdim(a, b))                                                        \
     X("floor", floorf(a), std::floor(a)) X("ceil", ceilf(a), std::ceil(a))                         \
@@ -65,7 +73,7 @@ int main() {
     const float inf = INFINITY;
     std::vector<float> in = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 3.499999f, 8388607.5f, -8388608.5f, 16777216.0f, inf, -inf,
                              NAN, -NAN, FLT_MAX, -FLT_MAX, FLT_MIN, 0x1p-149f, -0x1p-149f, 0x1.fffffep-1f, 0.49999997f, -0.49999997f, 1e10f, 0.25f};
-    const int n = int(in.size()), count = n * n, ops = 27;
+    const int n = int(in.size()), count = n * n, ops = 28;
     Buffer<float> din(in), dout(count * ops);
     run<<<(count + 127) / 128, 128>>>(din, dout, n);
     auto got = dout.host();

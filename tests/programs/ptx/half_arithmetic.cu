@@ -52,10 +52,11 @@ __global__ void pairs(const __half2* in, __half2* out, unsigned* masks, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     __half2 a = in[i], b = in[i + 1];
-    out[4 * i] = __hfma2(a, b, a);
-    out[4 * i + 1] = __hmul2(__hadd2(a, b), __hsub2(a, b));
-    out[4 * i + 2] = __lowhigh2highlow(__hmax2(a, __hneg2(b)));
-    out[4 * i + 3] = __halves2half2(__high2half(a), __low2half(b));
+    out[5 * i] = __hfma2(a, b, a);
+    out[5 * i + 1] = __hmul2(__hadd2(a, b), __hsub2(a, b));
+    out[5 * i + 2] = __lowhigh2highlow(__hmax2(a, __hneg2(b)));
+    out[5 * i + 3] = __halves2half2(__high2half(a), __low2half(b));
+    out[5 * i + 4] = __hsub2(__hge2(a, b), __hne2(a, b));
     masks[i] = __hlt2_mask(a, b) ^ (__hbeq2(a, b) ? 0x80000000u : 0);
 }
 
@@ -80,7 +81,7 @@ int main() {
     std::vector<__half2> values(n + 1);
     for (auto& v : values) v = __floats2half2_rn(float(random.range(-4, 4)), float(random.range(-4, 4)));
     for (int i = 5; i < n; i += 9) values[i] = values[i - 1];
-    Buffer<__half2> dv(values), dp(4 * n);
+    Buffer<__half2> dv(values), dp(5 * n);
     Buffer<unsigned> dm(n);
     pairs<<<(n + 63) / 64, 64>>>(dv, dp, dm, n);
     auto p = dp.host();
@@ -91,9 +92,9 @@ int main() {
         expect_equal("mask", i, mask ^ (a[0] == b[0] && a[1] == b[1] ? 0x80000000u : 0), m[i]);
         double swapped[2] = {std::fmax(a[1], -b[1]), std::fmax(a[0], -b[0])}, mixed[2] = {a[1], b[0]};
         for (int h = 0; h < 2; h++) {
-            double e[4] = {std::fma(a[h], b[h], a[h]), R(a[h] + b[h]) * R(a[h] - b[h]), swapped[h], mixed[h]};
-            for (int k = 0; k < 4; k++) {
-                expect_equal("half2", 8 * i + 2 * k + h, float(R(e[k])), h ? __high2float(p[4 * i + k]) : __low2float(p[4 * i + k]));
+            double e[5] = {std::fma(a[h], b[h], a[h]), R(a[h] + b[h]) * R(a[h] - b[h]), swapped[h], mixed[h], double(a[h] >= b[h]) - (a[h] != b[h])};
+            for (int k = 0; k < 5; k++) {
+                expect_equal("half2", 10 * i + 2 * k + h, float(R(e[k])), h ? __high2float(p[5 * i + k]) : __low2float(p[5 * i + k]));
             }
         }
     }

@@ -53,7 +53,10 @@ class Clock:
     def wait(self, stream: int, event: int) -> None:
         self._streams[stream] = max(self._ready(stream), self._events.get(event, 0.0))
 
-    def elapsed_ns(self, start: int, end: int) -> float:
+    def elapsed_ns(self, start: int, end: int) -> float | None:
+        """None unless both events have been recorded (since the last reset)."""
+        if start not in self._events or end not in self._events:
+            return None
         return self._events[end] - self._events[start]
 
     def synchronize(self) -> None:

@@ -26,7 +26,7 @@ from evoengineer.device.sim.textures import TextureObjects
 from evoengineer.errors import DeviceError, EvoEngineerError, PtxError, UnsupportedError, UsageError
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_IMAGE, NO_KERNEL_IMAGE, INVALID_PTX = 1, 2, 200, 209, 218  # cudaError
-ILLEGAL_ADDRESS, LAUNCH_FAILURE, NOT_SUPPORTED, UNKNOWN = 700, 719, 801, 999
+INVALID_HANDLE, LAUNCH_FAILURE, NOT_SUPPORTED, UNKNOWN = 400, 719, 801, 999
 LIMIT_HEAP = 2  # cudaLimitMallocHeapSize
 _OUTPUT_CHUNK = 1 << 20
 
@@ -333,7 +333,9 @@ class Commands:
     def _launch(self, payload: memoryview) -> None:
         kernel, stream, *sizes, shared_bytes, cooperative = protocol.LAUNCH.unpack_from(payload)
         grid, block = tuple(sizes[:3]), tuple(sizes[3:])
-        loaded = self._kernels[kernel]
+        loaded = self._kernels.get(kernel)
+        if loaded is None:
+            raise DeviceError("a kernel was launched whose module is no longer loaded", code=INVALID_HANDLE)
         params = bytes(payload[protocol.LAUNCH.size :])
         result = self._engine.launch(
             loaded.module, loaded.kernel.name, grid, block, shared_bytes, params, bool(cooperative)
@@ -363,7 +365,10 @@ class Commands:
     def _event_elapsed(self, payload: memoryview) -> bytes:
         start, end = protocol.EVENT.unpack(payload)
         self._clock.synchronize()
-        return protocol.ELAPSED_RESULT.pack(self._clock.elapsed_ns(start, end) / 1e6)
+        elapsed_ns = self._clock.elapsed_ns(start, end)
+        if elapsed_ns is None:
+            raise CallError(INVALID_HANDLE)
+        return protocol.ELAPSED_RESULT.pack(elapsed_ns / 1e6)
 
     def _host_call(self, payload: memoryview) -> None:
         """Have the client's own thread run a function, and wait for it."""

@@ -129,7 +129,7 @@ class KernelImage:
         for plan in self.plan.functions:
             self._fill_function(self.functions[plan.number], plan)
         self.sites = (structs.Site * max(len(self.plan.sites), 1))(
-            *((s.bytes, s.align, s.space, s.access, 0) for s in self.plan.sites)
+            *((s.bytes, s.align, s.space, s.access, s.lanes) for s in self.plan.sites)
         )
         if self.plan.fast_code:
             library, found = jit.link(self.plan.fast_code, ["f0_fast"])

@@ -58,6 +58,7 @@ def build_program(module: LinkedModule, kernel: str, block_shape: tuple[int, int
     entry = module.functions[kernel]
     program = Program(block_shape, mode == "varying" or check_access, check_access)
     program.functions = {kernel: 0, **module.numbers}
+    program.kernels = frozenset(f.name for f in module.kernels)
     for name, variable in module.variables.items():
         if variable.space in ("global", "const"):
             program.symbol_index(name)

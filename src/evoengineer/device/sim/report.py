@@ -51,7 +51,7 @@ def describe(error: ErrorRecord, image: "KernelImage", grid: tuple[int, int, int
         other = _source(image, error.other_site)
         lines.append(f"    with thread {_triple(error.other_tid)}{f' in {other}' if other else ''}")
     lines += _memory_lines(name, error)
-    if text and text not in lines[0]:
+    if text and text not in lines[0] and not _memory_lines(name, error):
         lines += [f"    {line}" for line in text.splitlines()]
     instruction = image.plan.sites[error.site].text if error.site < len(image.plan.sites) else ""
     if instruction:
@@ -82,7 +82,7 @@ def _headline(name: str, error: ErrorRecord, text: str) -> str:
 
 
 def _memory_lines(name: str, error: ErrorRecord) -> list[str]:
-    if name not in ("out_of_bounds", "misaligned", "freed", "uninitialised", "race", "write_to_const", "invalid_free"):
+    if name not in ("out_of_bounds", "misaligned", "freed", "uninitialised", "race", "write_to_const") or not error.bytes:
         return []
     address = f"Address 0x{error.address:x}"
     if not error.allocation_bytes and not error.allocation:

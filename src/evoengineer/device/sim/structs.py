@@ -69,7 +69,7 @@ class Site(c.Structure):
         ("align", c.c_uint8),
         ("space", c.c_uint8),
         ("access", c.c_uint8),
-        ("reserved", c.c_uint8),
+        ("lanes", c.c_uint8),
     )
 
 

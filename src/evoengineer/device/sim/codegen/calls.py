@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.emitter import Emitter, Val
 from evoengineer.device.sim.codegen.forms import Form
 from evoengineer.device.sim.codegen.memory import load, store
@@ -58,6 +59,8 @@ def call(e: Emitter, instr: Instr, buffers: CallBuffers) -> None:
 
 
 def _builtin(e: Emitter, instr: Instr, name: str, buffers: CallBuffers, site: tuple[str, str]) -> None:
+    if name.startswith(("__cudaCDP2", "cudaLaunchDevice", "cudaGetParameterBuffer")):
+        raise e.unsupported(f"dynamic parallelism ({name})")
     if name not in BUILTINS:
         raise e.unsupported(f"device function {name}")
 
@@ -72,6 +75,7 @@ def _builtin(e: Emitter, instr: Instr, name: str, buffers: CallBuffers, site: tu
         store(e, Val(64, Form(1, stride), [base], "i64"), [val], val.bits // 8)
 
     head = [("ptr", "%w"), ("i32", e.active_bits())]
+    e.set_warp_field(abi.SITE, "i32", site[1])
     if name == "vprintf":
         out = e.alloca(128)
         e.call("void", "rt_vprintf", [*head, ("ptr", out), argument(0, 8), argument(1, 8)])

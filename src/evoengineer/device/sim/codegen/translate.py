@@ -175,6 +175,7 @@ class Translator(Emitter):
         over, on = self.new_label("tick"), self.new_label("on")
         self.do(f"br i1 {self.ins(f'icmp slt i64 {left}, 0')}, label %{over}, label %{on}, !prof !0")
         self.label(over)
+        self.set_warp_field(abi.SITE, "i32", str(self.unit.sites[id(block.terminator)]))
         self.call("void", "rt_tick", [("ptr", "%w")])
         self.branch(on)
         self.label(on)

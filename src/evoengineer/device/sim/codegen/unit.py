@@ -30,6 +30,7 @@ class SiteInfo:
     align: int
     space: int
     access: int
+    lanes: int  # that FAST touches at once from one address (memory.check says so)
     file: str
     line: int
     text: str
@@ -49,6 +50,7 @@ class Program:
     units: list["FunctionUnit"] = field(default_factory=list)
     sites: list[SiteInfo] = field(default_factory=list)
     flush_denormals: bool = False
+    kernels: frozenset[str] = frozenset()
 
     def symbol_index(self, name: str) -> int:
         return self.symbols.setdefault(name, len(self.symbols))
@@ -111,6 +113,8 @@ class FunctionUnit:
             slot = e.ins(f"getelementptr inbounds i64, ptr {table}, i64 {self.program.symbols[name]}")
             address = e.ins(f"load i64, ptr {slot}")
             return e.uniform(e.ins(f"add i64 {address}, {sym.offset}") if sym.offset else address, 64)
+        if name in self.program.kernels:  # a kernel's address is of use only for launching it from a kernel
+            raise e.unsupported(f"dynamic parallelism (launch of {name})")
         raise PtxError(f"unknown symbol {name!r} in {e.where()}")
 
     def special(self, e: "Emitter", name: str) -> "Val":
@@ -216,7 +220,8 @@ def make_unit(program: Program, function: Function) -> FunctionUnit:
     sites: dict[int, int] = {}
     for block in flow.blocks:
         for instr in ([block.barrier] if block.barrier else []) + block.instrs:
-            if instr.op in _SITE_OPS or is_barrier(instr) or is_warp_sync(instr):
+            loops = instr is block.terminator and any(s <= block.index for s in block.successors)
+            if instr.op in _SITE_OPS or loops or is_barrier(instr) or is_warp_sync(instr):
                 sites[id(instr)] = len(program.sites)
                 program.sites.append(_site(instr, function.files))
     return FunctionUnit(program, function, body, flow, forms, slots, frame_bytes, local_bytes, local_offsets,
@@ -311,7 +316,7 @@ def _site(instr: Instr, files: dict[int, str]) -> SiteInfo:
         size, access, space = 8, abi.ATOMIC, abi.SPACES["shared"]
     align = size if size in (1, 2, 4, 8, 16, 32) else each
     file, line = instr.location
-    return SiteInfo(size, min(align, 32), space, access, files.get(file, ""), line, instr.text)
+    return SiteInfo(size, min(align, 32), space, access, 1, files.get(file, ""), line, instr.text)
 
 
 def has_effect(instr: Instr) -> bool:

@@ -211,13 +211,12 @@ int connect_now() {
 
 }  // namespace
 
-Entry::Entry(Mode mode) : held_(connection().mutex) {
+Entry::Entry(Mode mode) : held_(connection().mutex, std::defer_lock) {
     Connection& c = connection();
-    status = cudaSuccess;
-    if (in_host_call()) {
-        status = cudaErrorNotPermitted;  // CUDA forbids API calls in host functions and callbacks
-        return;
-    }
+    // CUDA forbids API calls in host functions and callbacks. Whoever waits for them may hold the lock.
+    status = in_host_call() ? cudaErrorNotPermitted : cudaSuccess;
+    if (status) return;
+    held_.lock();
     if (!c.tried) {
         c.tried = true;
         c.failure = connect_now();
@@ -230,7 +229,6 @@ Entry::Entry(Mode mode) : held_(connection().mutex) {
 const DeviceInfo& device_info() { return connection().info; }
 int host_call_socket() { return connection().host_calls; }
 int sticky_error() { return connection().sticky; }
-void poison(int error) { connection().sticky = error; }
 void clear_last_error() { last_error = cudaSuccess; }
 
 int done(int error) {
@@ -282,12 +280,13 @@ Staged stage(size_t bytes) {
     Connection& c = connection();
     size_t capacity = std::min<size_t>(kRingBytes, c.info.layout.staging_bytes);
     bytes = (bytes + 63) / 64 * 64;
-    size_t skip = c.ring_head + bytes > capacity ? capacity - c.ring_head : 0;
+    bool wrap = c.ring_head + bytes > capacity;  // also when the head is at the very end, with nothing to skip
+    size_t skip = wrap ? capacity - c.ring_head : 0;
     while (c.ring_used + skip + bytes > capacity && c.answered < c.sent && c.socket >= 0) {
         Ticket next = c.answered + 1;
         c.early[next] = read_reply(nullptr);
     }
-    if (skip) c.ring_head = 0;
+    if (wrap) c.ring_head = 0;
     size_t offset = c.ring_head;
     c.ring_head += bytes;
     c.ring_used += skip + bytes;

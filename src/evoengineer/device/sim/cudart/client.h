@@ -49,7 +49,6 @@ private:
 int done(int error);
 int sticky_error();
 void clear_last_error();
-void poison(int error);
 
 using Bytes = std::vector<uint8_t>;
 

@@ -50,6 +50,8 @@ int check_set(const SetWork& set) {
 int execute(const Work& work, cudaStream_t handle, bool wait) {
     Stream* stream = stream_of(handle);
     int status = cudaSuccess;
+    bool needs_event = work.kind == WorkKind::kWaitEvent || work.kind == WorkKind::kRecordEvent;
+    if (needs_event && !is_event(work.event)) return cudaErrorInvalidResourceHandle;  // destroyed since
     switch (work.kind) {
     case WorkKind::kKernel: status = execute_kernel(work.kernel, stream->number); break;
     case WorkKind::kCopy: return execute_copy(work.copy, stream->number, wait);

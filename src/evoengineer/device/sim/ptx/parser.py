@@ -28,7 +28,7 @@ from evoengineer.device.sim.ptx.model import (
 from evoengineer.errors import PtxError
 
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
-_LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)[^\n]*$", re.M)
+_LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)(?:[^\n]*inlined_at[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+))?[^\n]*$", re.M)
 _FILE = re.compile(r'\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _BRACES = re.compile(r"[{}]")
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
@@ -242,7 +242,8 @@ def parse_body(function: Function) -> Body:
 
 class _BodyParser:
     def __init__(self, function: Function) -> None:
-        self.text = _LOC.sub(r".loc \1 \2;", function.text)
+        self.text = _LOC.sub(lambda m: f".loc {' '.join(g or '0' for g in m.groups())};", function.text)
+        self.inlined: dict[tuple[int, int, int], tuple[int, int, int]] = {}  # place → where it was inlined
         self.function = function
         self.body = Body([], {}, {}, [], {}, {}, {})
         self.scopes: list[dict[str, str]] = [{}]  # names declared in each open scope → unique names
@@ -327,9 +328,11 @@ class _BodyParser:
 
     def _directive(self, text: str) -> None:
         if text.startswith(".loc "):
-            _, file, line = text.split()[:3]
-            if line != "0":
-                self.location = (int(file), int(line))
+            file, line, column, *outer = (int(word) for word in text.split()[1:7])
+            if outer[0]:
+                self.inlined[file, line, column] = (outer[0], outer[1], outer[2])
+            if line:
+                self.location = self._outside_headers((file, line, column))
         elif (reg := _REG_DECL.match(text)) is not None:
             for name in reg.group(2).split(","):
                 self._declare_register(reg.group(1), name.strip())
@@ -348,6 +351,14 @@ class _BodyParser:
             pass
         else:
             raise PtxError(f"unknown PTX directive {text[:80]!r} in {self.function.name}")
+
+    def _outside_headers(self, place: tuple[int, int, int]) -> tuple[int, int]:
+        """Follow inlining out of the toolkit's headers to the user's line."""
+        for _ in range(32):
+            if "/include/" not in self.function.files.get(place[0], "") or place not in self.inlined:
+                break
+            place = self.inlined[place]
+        return place[:2]
 
     def _declare_register(self, kind: str, name: str) -> None:
         ranged = re.match(r"(.*)<(\d+)>$", name)

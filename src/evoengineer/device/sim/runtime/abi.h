@@ -37,7 +37,7 @@ struct Warp {
     uint32_t next_mask[2];     // 104
     uint64_t clock;            // 112  simulated cycles of this warp; rt_tick and rt_clock advance it
     uint32_t reduced;          // 120  result of the last bar.red, for block functions
-    uint32_t reserved;         // 124
+    uint32_t site;             // 124  for messages of rt_tick and of functions that are given no site
     uint32_t lane_next[32];    // 128  successor of each lane, for indirect branches
     uint64_t args;             // 256  in a called function: its parameter area, see Function
     uint64_t results;          // 264  in a called function: its return area
@@ -120,7 +120,7 @@ struct Site {
     uint8_t align;    // in bytes
     uint8_t space;    // Space
     uint8_t access;   // Access
-    uint8_t reserved;
+    uint8_t lanes;    // that one inline check of FAST covers: per-lane checks must leave room for them
 };
 
 // Inline bounds check: an access at `a` is good if rotr(a - base, log2(align)) <= last, unsigned.

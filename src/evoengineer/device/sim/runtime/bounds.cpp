@@ -16,7 +16,7 @@ uint32_t log2_of(uint32_t align) { return align ? uint32_t(__builtin_ctz(align))
 
 // Lets the inline check pass for what a site touches at once (`span` bytes) anywhere in the range. The
 // FAST and the SLOW form of an instruction share the entry, and FAST may touch all lanes' bytes at
-// once: unless the site says how many (Site::reserved), per-lane checks must assume 32.
+// once: unless the site says how many (Site::lanes), per-lane checks must assume 32.
 void remember(WarpState* w, uint32_t site, const Range& range, uint64_t span, uint32_t align) {
     if (!range.cacheable || range.bytes < span) return;
     Cache& cache = reinterpret_cast<Cache*>(w->caches)[site];
@@ -104,6 +104,16 @@ bool all_local(const WarpState* w, uint32_t lanes, const uint64_t* addresses, co
     return !(bad & lanes);
 }
 
+// Lanes that touch one contiguous stretch of local memory, each its own: one variable of that size.
+void check_neighbours(WarpState* w, uint32_t site, const Site& s, uint64_t address, uint32_t count) {
+    uint32_t first = 0;  // of a segment of `count` lanes: the address says which
+    LocalRange local;
+    while (first + count < kLanes && !find_local(w, first, address, &local)) first += count;
+    Range range;
+    for (uint32_t i = 0; i < count; i++)
+        check_one(w, site, first + i, address + uint64_t(i) * s.bytes, s.bytes, s.align, s.space, Access(s.access), &range);
+}
+
 }  // namespace
 
 extern "C" {
@@ -115,6 +125,10 @@ void rt_check1(Warp* warp, uint32_t site, uint64_t address, uint64_t span) {
     uint32_t lanes = count > 1 ? (count >= kLanes ? kFullMask : (1u << count) - 1) : w->live;
     uint32_t lane = lanes ? uint32_t(__builtin_ctz(lanes)) : 0;
     if (s.align > 1 && address % s.align) fail_access(w, kMisaligned, site, lanes, address, s.bytes, Access(s.access));
+    if (count > 1 && is_local(w, address)) {
+        check_neighbours(w, site, s, address, count);
+        return;
+    }
     Range range;
     uint32_t code = resolve(w, lane, s.space, address, Access(s.access), &range);
     if (code != kNoError) {
@@ -143,7 +157,7 @@ void rt_checkv(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* address
         rest &= rest - 1;
         if (is_local(w, addresses[lane])) continue;  // that range is this lane's alone
         rest &= ~lanes_inside(range, addresses, s.bytes, s.align);
-        if (!rest) remember(w, site, range, uint64_t(s.bytes) * (s.reserved ? s.reserved : kLanes), s.align);
+        if (!rest) remember(w, site, range, uint64_t(s.bytes) * (s.lanes ? s.lanes : kLanes), s.align);
     }
 }
 

@@ -46,7 +46,7 @@ void work_part(Worker& k, void* run) { work(k, *static_cast<Run*>(run)); }
 bool past_deadline(const Run& run) { return run.deadline != 0 && monotonic_seconds() > run.deadline; }
 
 void describe_late(WarpState* w) {
-    describe(w, kWallLimit, kNoSite, w->live);
+    describe(w, kWallLimit, w->site, w->live);
     describe_text(w, "the kernel has run for more than %g seconds", w->worker->launch->wall_limit_seconds);
 }
 
@@ -113,7 +113,7 @@ void rt_tick(Warp* warp) {
     w->clock += used;
     if (w->block->index >= run.stop.load(std::memory_order_relaxed)) leave(w, Request::kFailed);
     if (run.launch->tick_limit && w->ticks_used > run.launch->tick_limit)
-        fail(w, kInstructionBudget, kNoSite, w->live, "a warp has taken more than %llu loop iterations",
+        fail(w, kInstructionBudget, w->site, w->live, "a warp has taken more than %llu loop iterations",
              static_cast<unsigned long long>(run.launch->tick_limit));
     if (!run.spins && past_deadline(run)) {  // else looked at between slices
         describe_late(w);

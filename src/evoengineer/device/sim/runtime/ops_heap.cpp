@@ -48,7 +48,7 @@ void rt_free(Warp* w, uint32_t mask, const uint64_t* pointer) {
     for_each_lane(mask, [&](uint32_t i) {
         if (pointer[i] == 0) return;
         if (const char* problem = release(pointer[i]))
-            fail(state(w), kInvalidFree, kNoSite, 1u << i, "free(0x%llx) in a kernel: the pointer %s",
+            fail(state(w), kInvalidFree, w->site, 1u << i, "free(0x%llx) in a kernel: the pointer %s",
                  static_cast<unsigned long long>(pointer[i]), problem);
     });
 }

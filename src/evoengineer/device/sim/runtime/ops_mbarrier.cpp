@@ -42,7 +42,7 @@ uint64_t* place(WarpState* warp, uint32_t lane, uint64_t address) {
     bool inside = address - warp->shared_base < warp->shared_bytes &&
                   warp->shared_base + warp->shared_bytes - address >= 8;
     if (!inside || address % 8)
-        fail(warp, inside ? kMisaligned : kOutOfBounds, kNoSite, 1u << lane,
+        fail(warp, inside ? kMisaligned : kOutOfBounds, warp->site, 1u << lane,
              "mbarrier at 0x%llx: it must lie in shared memory, at a multiple of 8",
              static_cast<unsigned long long>(address));
     return reinterpret_cast<uint64_t*>(address);
@@ -51,7 +51,7 @@ uint64_t* place(WarpState* warp, uint32_t lane, uint64_t address) {
 Object read(WarpState* warp, uint32_t lane, uint64_t address) {
     uint64_t bits = *place(warp, lane, address);
     if (!(bits & kValid))
-        fail(warp, kIllegalInstruction, kNoSite, 1u << lane,
+        fail(warp, kIllegalInstruction, warp->site, 1u << lane,
              "mbarrier at 0x%llx is used before mbarrier.init (or after mbarrier.inval)",
              static_cast<unsigned long long>(address));
     return Object::unpack(bits);
@@ -64,7 +64,7 @@ void write(uint64_t address, const Object& object) {
 void arrive(WarpState* warp, uint32_t lane, uint64_t address, uint32_t count, bool drop) {
     Object object = read(warp, lane, address);
     if (count > object.pending)
-        fail(warp, kIllegalInstruction, kNoSite, 1u << lane,
+        fail(warp, kIllegalInstruction, warp->site, 1u << lane,
              "mbarrier at 0x%llx: %u arrivals, but only %u are still expected in this phase",
              static_cast<unsigned long long>(address), count, object.pending);
     object.pending -= count;
@@ -99,7 +99,7 @@ extern "C" {
 void rt_mbarrier_init(Warp* w, uint32_t mask, const uint64_t* address, const uint32_t* count) {
     for_each_lane(mask, [&](uint32_t i) {
         if (count[i] == 0 || count[i] > kMaxCount)
-            fail(state(w), kIllegalInstruction, kNoSite, 1u << i,
+            fail(state(w), kIllegalInstruction, w->site, 1u << i,
                  "mbarrier.init: the count is %u, it must be in 1 … %u", count[i], kMaxCount);
         *place(state(w), i, address[i]) = Object{count[i], count[i], 0, false}.pack();
     });
@@ -124,7 +124,7 @@ void rt_mbarrier_arrive(Warp* w, uint32_t mask, uint64_t* state_out, const uint6
         else if (count)
             arrivals = count[i];
         if ((flags & kNoComplete) && arrivals >= Object::unpack(before).pending)
-            fail(state(w), kIllegalInstruction, kNoSite, 1u << i,
+            fail(state(w), kIllegalInstruction, w->site, 1u << i,
                  "mbarrier.arrive.noComplete at 0x%llx would complete the phase",
                  static_cast<unsigned long long>(address[i]));
         arrive(state(w), i, address[i], arrivals, flags & kDrop);

@@ -76,7 +76,7 @@ void rt_vprintf(Warp* w, uint32_t mask, int32_t* dst, const uint64_t* format,
     uint32_t bad_lane = print_lanes(state(w), mask, dst, format, arguments, &bad_address);
     // Failing never returns, so nothing that needs a destructor may be alive here.
     if (bad_lane)
-        fail(state(w), kOutOfBounds, kNoSite, bad_lane,
+        fail(state(w), kOutOfBounds, w->site, bad_lane,
              "printf reads a format, argument or %%s text at 0x%llx, which is not in a live allocation",
              static_cast<unsigned long long>(bad_address));
 }
@@ -92,7 +92,7 @@ void rt_assertfail(Warp* w, uint32_t mask, const uint64_t* message, const uint64
         output_append(state(w), kToStderr, all);
         first[all.copy(first, std::min(all.find('\n'), sizeof first - 1))] = '\0';
     }
-    fail(state(w), kAssert, kNoSite, mask, "%s", first);
+    fail(state(w), kAssert, w->site, mask, "%s", first);
 }
 
 }  // extern "C"
