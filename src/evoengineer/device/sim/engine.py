@@ -103,10 +103,18 @@ class Engine:
         variables: dict[str, DeviceVariable] = {}
         for name, variable in linked.variables.items():
             if variable.space in ("global", "const") and not (variable.external and variable.bytes == 0):
-                kind = structs.CONSTANT if variable.space == "const" else structs.MANAGED if variable.managed else structs.SYMBOL
+                kind = (
+                    structs.CONSTANT
+                    if variable.space == "const"
+                    else structs.MANAGED
+                    if variable.managed
+                    else structs.SYMBOL
+                )
                 address = self.memory.allocate(kind, max(variable.bytes, 1))
                 if not address:
-                    raise DeviceError(f"no device memory for variable {name} of {variable.bytes} bytes", code=2)
+                    raise DeviceError(
+                        f"no device memory for variable {name} of {variable.bytes} bytes", code=2
+                    )
                 c.memset(address, 0, variable.bytes)
                 self.memory.mark_initialised(address, variable.bytes)
                 variables[name] = DeviceVariable(address, variable.bytes, variable.space)
@@ -210,7 +218,9 @@ class Engine:
         threads = block[0] * block[1] * block[2]
         return max(1, self.profile.sm_count * (self.profile.max_threads_per_sm // max(threads, 1)))
 
-    def _placeholder_ns(self, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]) -> float:
+    def _placeholder_ns(
+        self, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]
+    ) -> float:
         threads = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]
         rate = self.profile.sm_count * 128 * self.profile.clock_khz * 1e3
         return 2000.0 + threads * image.plan.instructions / rate * 1e9

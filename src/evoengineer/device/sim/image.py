@@ -61,7 +61,9 @@ def _code_version() -> str:
     """Changes whenever the code that makes code changes."""
     here = Path(__file__).parent
     digest = hashlib.sha256(jit.host_key().encode())
-    for path in sorted([*here.glob("*.py"), *here.glob("ptx/*.py"), *here.glob("codegen/*.py"), here / "runtime/abi.h"]):
+    for path in sorted(
+        [*here.glob("*.py"), *here.glob("ptx/*.py"), *here.glob("codegen/*.py"), here / "runtime/abi.h"]
+    ):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -77,8 +79,16 @@ def _save(path: Path, data: bytes) -> None:
 class KernelImage:
     """Loads or makes the plan, links code, and fills the ctypes structures of a launch."""
 
-    def __init__(self, module: LinkedModule, kernel: str, shape: tuple[int, int, int], mode: str, check_access: bool) -> None:
-        self.module, self.kernel, self.shape, self.mode, self.check_access = module, kernel, shape, mode, check_access
+    def __init__(
+        self, module: LinkedModule, kernel: str, shape: tuple[int, int, int], mode: str, check_access: bool
+    ) -> None:
+        self.module, self.kernel, self.shape, self.mode, self.check_access = (
+            module,
+            kernel,
+            shape,
+            mode,
+            check_access,
+        )
         started = time.perf_counter()
         text = f"{_code_version()} {module.digest} {kernel} {shape} {mode} {check_access}"
         self.key = hashlib.sha256(text.encode()).hexdigest()[:40]
@@ -116,7 +126,15 @@ class KernelImage:
         functions = tuple(_plan_function(unit, entries if unit is kernel else {}) for unit in program.units)
         symbols = tuple(sorted(program.symbols, key=lambda name: program.symbols[name]))
         count = sum(len(unit.body.instrs) for unit in program.units)
-        plan = Plan(functions, tuple(program.sites), symbols, program.shared_bytes, launch_flags(program), fast_code, count)
+        plan = Plan(
+            functions,
+            tuple(program.sites),
+            symbols,
+            program.shared_bytes,
+            launch_flags(program),
+            fast_code,
+            count,
+        )
         _save(self._directory / f"{self.key}.plan", pickle.dumps(plan, protocol=5))
         return plan
 
@@ -143,8 +161,16 @@ class KernelImage:
             for name, value in values.items():
                 setattr(info, name, value)
         conversions = (structs.Conversion * max(len(plan.conversions), 1))()
-        for slot, (scalar, vector, size, segments, stride) in zip(conversions, plan.conversions, strict=False):
-            slot.scalar_offset, slot.vector_offset, slot.bytes, slot.segments, slot.stride = scalar, vector, size, segments, stride
+        for slot, (scalar, vector, size, segments, stride) in zip(
+            conversions, plan.conversions, strict=False
+        ):
+            slot.scalar_offset, slot.vector_offset, slot.bytes, slot.segments, slot.stride = (
+                scalar,
+                vector,
+                size,
+                segments,
+                stride,
+            )
         words = -(-len(plan.blocks) // 64)
         reach = (c.c_uint64 * (words * len(plan.blocks)))()
         for i, row in enumerate(plan.reach):
@@ -217,7 +243,10 @@ def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count:
     if block.barrier is not None:
         flags |= abi.BLOCK_BARRIER
         number, threads, predicate, plan["barrier_kind"] = translate.barrier_operands(block.barrier)
-        for key, operand, slot in (("barrier_id", number, abi.BLOCK_ID_SLOT), ("barrier_count", threads, abi.BLOCK_COUNT_SLOT)):
+        for key, operand, slot in (
+            ("barrier_id", number, abi.BLOCK_ID_SLOT),
+            ("barrier_count", threads, abi.BLOCK_COUNT_SLOT),
+        ):
             if isinstance(operand, Imm):
                 plan[key] = operand.value
             elif isinstance(operand, Reg):

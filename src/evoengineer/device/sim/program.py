@@ -53,7 +53,9 @@ def link(texts: list[str]) -> LinkedModule:
     return LinkedModule(digest, functions, variables, numbers)
 
 
-def build_program(module: LinkedModule, kernel: str, block_shape: tuple[int, int, int], mode: str, check_access: bool) -> Program:
+def build_program(
+    module: LinkedModule, kernel: str, block_shape: tuple[int, int, int], mode: str, check_access: bool
+) -> Program:
     """Everything that `kernel` may run, parsed and laid out for blocks of this shape."""
     entry = module.functions[kernel]
     program = Program(block_shape, mode == "varying" or check_access, check_access)
@@ -93,7 +95,10 @@ def _behind_pointers(module: LinkedModule) -> set[str]:
 
 
 def _address_taken(module: LinkedModule, name: str) -> bool:
-    return any(f"mov.u64" in f.text and f", {name};" in f.text or f"mov.b64" in f.text and f", {name};" in f.text for f in module.functions.values())
+    return any(
+        f"mov.u64" in f.text and f", {name};" in f.text or f"mov.b64" in f.text and f", {name};" in f.text
+        for f in module.functions.values()
+    )
 
 
 def symbols_of(instr: Instr) -> set[str]:
@@ -151,7 +156,22 @@ def _all_flush(program: Program) -> bool:
     for unit in program.units:
         for instr in unit.body.instrs:
             kinds = set(instr.mods)
-            if instr.op in ("add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp", "rsqrt", "cvt", "min", "max", "setp", "set"):
+            if instr.op in (
+                "add",
+                "sub",
+                "mul",
+                "fma",
+                "mad",
+                "div",
+                "sqrt",
+                "rcp",
+                "rsqrt",
+                "cvt",
+                "min",
+                "max",
+                "setp",
+                "set",
+            ):
                 if kinds & {"f64", "bf16", "bf16x2"}:
                     return False
                 if "f32" in kinds and instr.op != "cvt" and not (kinds & {"approx"}):
@@ -179,7 +199,9 @@ def launch_flags(program: Program) -> int:
             for instr in block.instrs:
                 if _depends_on_order(instr, read):
                     flags |= abi.ORDERED
-                if (block.index in loops and _may_wait(instr, read)) or (instr.op == "mbarrier" and "wait" in instr.name):
+                if (block.index in loops and _may_wait(instr, read)) or (
+                    instr.op == "mbarrier" and "wait" in instr.name
+                ):
                     flags |= abi.SPINS
     return flags
 
@@ -199,7 +221,11 @@ def _depends_on_order(instr: Instr, read: set[str]) -> bool:
         if "shared" in mods or any(m.startswith("shared::") for m in mods):
             return False
         kind = instr.mods[-1]
-        return _result_used(instr, read) or kind in ("f32", "f64", "f16", "bf16", "f16x2", "bf16x2") or not mods & _COMMUTES
+        return (
+            _result_used(instr, read)
+            or kind in ("f32", "f64", "f16", "bf16", "f16x2", "bf16x2")
+            or not mods & _COMMUTES
+        )
     if instr.op in ("ld", "st"):
         return bool(mods & _WATCHFUL) and not mods & {"shared", "local"}
     if instr.op == "call" and isinstance(instr.args[0], Sym):
@@ -220,8 +246,8 @@ def _may_wait(instr: Instr, read: set[str]) -> bool:
 def refuse_unsupported(function: Function) -> None:
     """Kernels that ask for hardware we do not have."""
     if function.cluster:
-        raise UnsupportedError(f"thread block clusters (kernel {function.name}) are not supported by the simulated GPU")
+        raise UnsupportedError(
+            f"thread block clusters (kernel {function.name}) are not supported by the simulated GPU"
+        )
     if not function.defined:
         raise PtxError(f"kernel {function.name} is declared but not defined")
-
-

@@ -34,7 +34,9 @@ def cuda_error(code: int) -> int:
     return _CUDA_ERRORS.get(abi.ERROR_NAMES[code], 719)
 
 
-def describe(error: ErrorRecord, image: "KernelImage", grid: tuple[int, int, int], block: tuple[int, int, int]) -> str:
+def describe(
+    error: ErrorRecord, image: "KernelImage", grid: tuple[int, int, int], block: tuple[int, int, int]
+) -> str:
     """The report: what, where in the source, which thread, what lies at the address."""
     name = abi.ERROR_NAMES[error.code]
     text = error.text.decode(errors="replace").strip()
@@ -82,7 +84,10 @@ def _headline(name: str, error: ErrorRecord, text: str) -> str:
 
 
 def _memory_lines(name: str, error: ErrorRecord) -> list[str]:
-    if name not in ("out_of_bounds", "misaligned", "freed", "uninitialised", "race", "write_to_const") or not error.bytes:
+    if (
+        name not in ("out_of_bounds", "misaligned", "freed", "uninitialised", "race", "write_to_const")
+        or not error.bytes
+    ):
         return []
     address = f"Address 0x{error.address:x}"
     if not error.allocation_bytes and not error.allocation:
@@ -96,11 +101,15 @@ def _memory_lines(name: str, error: ErrorRecord) -> list[str]:
     elif error.space == abi.SPACES["local"]:
         what = "thread's local memory"
     if error.address < start:
-        return [f"    {address} is {start - error.address} bytes before the nearest {what} at 0x{start:x} of size {size} bytes"]
+        return [
+            f"    {address} is {start - error.address} bytes before the nearest {what} at 0x{start:x} of size {size} bytes"
+        ]
     if error.address >= start + size:
         past = error.address - start - size
         return [f"    {address} is {past} bytes after the nearest {what} at 0x{start:x} of size {size} bytes"]
-    return [f"    {address} is {error.address - start} bytes inside the {what} at 0x{start:x} of size {size} bytes"]
+    return [
+        f"    {address} is {error.address - start} bytes inside the {what} at 0x{start:x} of size {size} bytes"
+    ]
 
 
 def _source(image: "KernelImage", site: int) -> str:

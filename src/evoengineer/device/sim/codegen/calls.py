@@ -88,4 +88,6 @@ def _builtin(e: Emitter, instr: Instr, name: str, buffers: CallBuffers, site: tu
     elif name == "free":
         e.call("void", "rt_free", [*head, argument(0, 8)])
     else:
-        e.call("void", "rt_assertfail", [*head, argument(0, 8), argument(1, 8), argument(2, 4), argument(3, 8)])
+        e.call(
+            "void", "rt_assertfail", [*head, argument(0, 8), argument(1, 8), argument(2, 4), argument(3, 8)]
+        )

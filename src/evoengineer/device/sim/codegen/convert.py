@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from evoengineer.device.sim.codegen.emitter import Emitter, Val, bits_of
-from evoengineer.device.sim.codegen.floating import LLVM_FLOAT, ROUNDINGS, SMALL, extend, flushed, narrow, relu, saturated
+from evoengineer.device.sim.codegen.floating import (
+    LLVM_FLOAT,
+    ROUNDINGS,
+    SMALL,
+    extend,
+    flushed,
+    narrow,
+    relu,
+    saturated,
+)
 from evoengineer.device.sim.codegen.integer import pack, unpack, widen
 from evoengineer.device.sim.ptx.model import Instr
 
@@ -22,14 +31,20 @@ def cvt(e: Emitter, instr: Instr) -> None:
     elif to == "tf32":
         mode = {"rna": 0, "rn": 1, "rz": 2}[next(m for m in instr.mods if m in ("rna", "rn", "rz"))]
         out = e.alloca(128)
-        e.call("void", "rt_cvt_f32_tf32", [("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 32), "float")), ("i32", str(mode))])
+        e.call(
+            "void",
+            "rt_cvt_f32_tf32",
+            [("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 32), "float")), ("i32", str(mode))],
+        )
         e.write(instr.args[0], e.reload(out, 32))
     else:
         val = e.read(instr.args[1], bits_of(source))
         result = convert(e, instr, val, to, source)
         register = e.register_bits(instr.args[0].name)  # type: ignore[union-attr]
         if result.bits < register and to[0] == "s":  # a small signed result fills its register with the sign
-            result = widen(e, e.varying(e.vector(result), result.bits) if not result.flat else result, register, "sext")
+            result = widen(
+                e, e.varying(e.vector(result), result.bits) if not result.flat else result, register, "sext"
+            )
         e.write(instr.args[0], result)
 
 
@@ -90,9 +105,17 @@ def _float_float(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Va
         return e.alu(val.bits, b, [(val, a)], same)
     if to == "f32" and source == "f64" and directed:
         out = e.alloca(128)
-        e.call("void", "rt_round_f64_f32", [("i32", str(ROUNDINGS[directed])), ("ptr", out), ("ptr", e.spill(val, "double"))])
+        e.call(
+            "void",
+            "rt_round_f64_f32",
+            [("i32", str(ROUNDINGS[directed])), ("ptr", out), ("ptr", e.spill(val, "double"))],
+        )
         result = e.reload(out, 32)
-        return e.alu(32, b, [(result, b)], lambda n, x: _finish(e, instr, n, b, x)) if "ftz" in instr.mods or "sat" in instr.mods else result
+        return (
+            e.alu(32, b, [(result, b)], lambda n, x: _finish(e, instr, n, b, x))
+            if "ftz" in instr.mods or "sat" in instr.mods
+            else result
+        )
     if directed and to in ("f16", "bf16"):
         return _narrow_directed(e, instr, val, to, source, directed)
 
@@ -133,7 +156,9 @@ def _odd_float(e: Emitter, n: int, x: str) -> str:
     inexact = e.ins(f"fcmp one {d} {back}, {x}")
     bits = e.ins(f"bitcast {f} {near} to {i}")
     even = e.ins(f"icmp eq {i} {e.ins(f'and {i} {bits}, {e.k(n, _I32, 1)}')}, {e.k(n, 'i32', 0)}")
-    bigger = e.ins(f"fcmp olt {d} {e.intrinsic('fabs', n, 'double', back)}, {e.intrinsic('fabs', n, 'double', x)}")
+    bigger = e.ins(
+        f"fcmp olt {d} {e.intrinsic('fabs', n, 'double', back)}, {e.intrinsic('fabs', n, 'double', x)}"
+    )
     step = e.ins(f"select {e.t(n, 'i1')} {bigger}, {i} {e.k(n, 'i32', 1)}, {i} {e.k(n, 'i32', -1)}")
     odd = e.ins(f"add {i} {bits}, {step}")
     use = e.ins(f"and {e.t(n, 'i1')} {inexact}, {even}")
@@ -155,7 +180,9 @@ def _narrow_directed(e: Emitter, instr: Instr, val: Val, to: str, source: str, m
         near = narrow(e, n, b, x)
         back = extend(e, n, b, near)
         if mode == "rz":
-            over = e.ins(f"fcmp ogt {f} {e.intrinsic('fabs', n, 'float', back)}, {e.intrinsic('fabs', n, 'float', x)}")
+            over = e.ins(
+                f"fcmp ogt {f} {e.intrinsic('fabs', n, 'float', back)}, {e.intrinsic('fabs', n, 'float', x)}"
+            )
             step_up = None
         else:
             over = e.ins(f"fcmp {'ogt' if mode == 'rm' else 'olt'} {f} {back}, {x}")
@@ -178,10 +205,18 @@ def _int_float(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
     directed = next((m for m in instr.mods if m in ROUNDINGS and m != "rn"), None)
     exact = {"f32": 24, "f64": 53}.get(to, 0) >= val.bits
     if directed and not exact and to in ("f32", "f64"):
-        wide = widen(e, e.varying(e.vector(val), val.bits), 64, "sext" if signed else "zext") if val.bits < 64 else val
+        wide = (
+            widen(e, e.varying(e.vector(val), val.bits), 64, "sext" if signed else "zext")
+            if val.bits < 64
+            else val
+        )
         out = e.alloca(bits_of(to) * 4)
         unsigned = int(not signed and val.bits == 64)
-        e.call("void", f"rt_i64_{to}", [("i32", str(ROUNDINGS[directed])), ("i32", str(unsigned)), ("ptr", out), ("ptr", e.spill(wide))])
+        e.call(
+            "void",
+            f"rt_i64_{to}",
+            [("i32", str(ROUNDINGS[directed])), ("i32", str(unsigned)), ("ptr", out), ("ptr", e.spill(wide))],
+        )
         return e.reload(out, bits_of(to))
     word = "sitofp" if signed else "uitofp"
     kind = f"i{val.bits}"
@@ -217,7 +252,9 @@ def _float_int(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
         result = e.call(e.t(n, kind), name, [(e.t(n, src), x)])
         if bits == 64 or source == "f64":
             nan = e.ins(f"fcmp uno {e.t(n, src)} {x}, {x}")
-            result = e.ins(f"select {e.t(n, 'i1')} {nan}, {e.t(n, kind)} {e.k(n, kind, -(1 << (bits - 1)))}, {e.t(n, kind)} {result}")
+            result = e.ins(
+                f"select {e.t(n, 'i1')} {nan}, {e.t(n, kind)} {e.k(n, kind, -(1 << (bits - 1)))}, {e.t(n, kind)} {result}"
+            )
         return result
 
     return e.alu(bits, kind, [(val, ty)], fn)
@@ -241,11 +278,15 @@ def _cvt_fp8(e: Emitter, instr: Instr, to: str, source: str) -> None:
         e.write(instr.args[0], e.reload(out, 16))
     elif source in _FP8:
         out = e.alloca(128)
-        e.call("void", f"rt_cvt_{source}_{to}", [("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 16))), relu])
+        e.call(
+            "void", f"rt_cvt_{source}_{to}", [("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 16))), relu]
+        )
         e.write(instr.args[0], e.reload(out, 32))
     else:
         out = e.alloca(64)
-        e.call("void", f"rt_cvt_{source}_{to}", [("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 32))), relu])
+        e.call(
+            "void", f"rt_cvt_{source}_{to}", [("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 32))), relu]
+        )
         e.write(instr.args[0], e.reload(out, 16))
 
 

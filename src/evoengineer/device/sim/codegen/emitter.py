@@ -231,7 +231,9 @@ class Emitter:
             val = self.varying(self.vector(val), val.bits)
         n = 1 if val.form is not None else 32
         names = [self.cast(x, val.type, f"i{val.bits}", n) for x in val.names]
-        names = [self.ins(f"{word} {self.t(n, f'i{val.bits}')} {x} to {self.t(n, f'i{bits}')}") for x in names]
+        names = [
+            self.ins(f"{word} {self.t(n, f'i{val.bits}')} {x} to {self.t(n, f'i{bits}')}") for x in names
+        ]
         return Val(bits, val.form, names, f"i{bits}")
 
     def invert(self, val: Val) -> Val:
@@ -306,7 +308,10 @@ class Emitter:
         form, (scalar, vector) = self.slot_form(name), self.unit.slots[name]
         if form is not None:
             if val.form is None and form.stride == 0:  # done by the runtime on vectors, though uniform
-                picks = [f"extractelement <32 x {val.type}> {val.names[0]}, i64 {i * 32 // form.segments}" for i in range(form.segments)]
+                picks = [
+                    f"extractelement <32 x {val.type}> {val.names[0]}, i64 {i * 32 // form.segments}"
+                    for i in range(form.segments)
+                ]
                 val = Val(val.bits, form, [self.ins(p) for p in picks], val.type)
             assert val.form is not None and val.form.stride == form.stride, (name, val, form, self.where())
             val = self.refine(val, form.segments)
@@ -368,7 +373,11 @@ class Emitter:
         return pointer
 
     def reload(self, pointer: str, bits: int, index: int = 0) -> Val:
-        at = self.ins(f"getelementptr inbounds i8, ptr {pointer}, i64 {index * bits * 4}") if index else pointer
+        at = (
+            self.ins(f"getelementptr inbounds i8, ptr {pointer}, i64 {index * bits * 4}")
+            if index
+            else pointer
+        )
         return self.varying(self.ins(f"load <32 x i{bits}>, ptr {at}, align 64"), bits)
 
     def active_bits(self) -> str:

@@ -169,7 +169,12 @@ def _embedded_rounding(e: Emitter, op: str, kind: str, mode: int, vals: list[Val
     pieces = []
     for start in range(0, 32, width):
         index = ", ".join(f"i32 {i}" for i in range(start, start + width))
-        parts = [e.ins(f"shufflevector <32 x {ty}> {e.vector(v, ty)}, <32 x {ty}> poison, <{width} x i32> <{index}>") for v in vals]
+        parts = [
+            e.ins(
+                f"shufflevector <32 x {ty}> {e.vector(v, ty)}, <32 x {ty}> poison, <{width} x i32> <{index}>"
+            )
+            for v in vals
+        ]
         args = [*((t, p) for p in parts), ("i32", str(_EMBEDDED[mode]))]
         pieces.append(e.call(t, f"llvm.x86.avx512.{name}.{suffix}.512", args))
     while len(pieces) > 1:
@@ -219,7 +224,6 @@ def _narrow_fma(e: Emitter, n: int, ty: str, x: str, y: str, z: str) -> str:
     return narrow(e, n, ty, e.ins(f"bitcast {i} {bits} to {f}"))
 
 
-
 def min_max(e: Emitter, instr: Instr) -> None:
     name = {"min": "minimum", "max": "maximum"}[instr.op] + ("" if "NaN" in instr.mods else "num")
     magnitude = "abs" in instr.mods
@@ -264,7 +268,9 @@ def roots(e: Emitter, instr: Instr) -> None:
     if kind == "f64" and "approx" in instr.mods and instr.op in ("rcp", "rsqrt"):
         out = e.alloca(256)
         a = e.spill(e.read(instr.args[1], 64), "double")
-        e.call("void", "rt_rcp_approx_f64" if instr.op == "rcp" else "rt_rsqrt_f64", [("ptr", out), ("ptr", a)])
+        e.call(
+            "void", "rt_rcp_approx_f64" if instr.op == "rcp" else "rt_rsqrt_f64", [("ptr", out), ("ptr", a)]
+        )
         e.write(instr.args[0], e.reload(out, 64))
         return
     if instr.op != "rsqrt" and _directed(e, instr):
@@ -343,7 +349,14 @@ def _exp2(e: Emitter, x: str, flush: bool) -> str:
 def testp(e: Emitter, instr: Instr) -> None:
     kind = instr.mods[-1]
     ty, bits = LLVM_FLOAT[kind], bits_of(kind)
-    masks = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 0x003, "normal": 0x108, "subnormal": 0x090}
+    masks = {
+        "finite": 0x1F8,
+        "infinite": 0x204,
+        "number": 0x3FC,
+        "notanumber": 0x003,
+        "normal": 0x108,
+        "subnormal": 0x090,
+    }
     a = e.read(instr.args[1], bits)
     suffix = kind
 

@@ -32,7 +32,12 @@ def plus(e: Emitter, a: Val, b: Val, op: str = "add") -> Val:
     kind = f"i{a.bits}"
     if a.const is not None and b.const is not None:
         return e.constant(a.const + b.const if op == "add" else a.const - b.const, a.bits)
-    if a.form is not None and b.form is not None and not e.unit.force_vectors and (a.form.stride or b.form.stride):
+    if (
+        a.form is not None
+        and b.form is not None
+        and not e.unit.force_vectors
+        and (a.form.stride or b.form.stride)
+    ):
         segments = max(a.form.segments, b.form.segments)
         a, b = e.refine(a, segments), e.refine(b, segments)
         stride = a.form.stride + b.form.stride if op == "add" else a.form.stride - b.form.stride  # type: ignore
@@ -40,7 +45,6 @@ def plus(e: Emitter, a: Val, b: Val, op: str = "add") -> Val:
         names = [e.ins(f"{op} {kind} {x}, {y}") for x, y in zip(left, right, strict=True)]
         return Val(a.bits, Form(segments, stride), names, kind)
     return e.alu(a.bits, kind, [(a, kind), (b, kind)], lambda n, x, y: e.ins(f"{op} {e.t(n, kind)} {x}, {y}"))
-
 
 
 def _with_carry(e: Emitter, instr: Instr, a: Val, b: Val, bits: int, op: str) -> None:
@@ -82,10 +86,20 @@ def mul_mad(e: Emitter, instr: Instr) -> None:
     out = 2 * bits if wide else bits
     c = e.read(instr.args[3], out)
     if "cc" in instr.mods or instr.op == "madc":
-        carrying = Instr("addc" if instr.op == "madc" else "add", instr.mods, instr.args, None, False, (0, 0), "")
+        carrying = Instr(
+            "addc" if instr.op == "madc" else "add", instr.mods, instr.args, None, False, (0, 0), ""
+        )
         _with_carry(e, carrying, product, c, out, "add")
     elif "sat" in instr.mods:
-        e.write(instr.args[0], e.alu(32, "i32", [(product, "i32"), (c, "i32")], lambda n, x, y: e.intrinsic("sadd.sat", n, "i32", x, y)))
+        e.write(
+            instr.args[0],
+            e.alu(
+                32,
+                "i32",
+                [(product, "i32"), (c, "i32")],
+                lambda n, x, y: e.intrinsic("sadd.sat", n, "i32", x, y),
+            ),
+        )
     else:
         e.write(instr.args[0], plus(e, product, c))
 
@@ -264,7 +278,10 @@ def logic(e: Emitter, instr: Instr) -> None:
             f"zext {e.t(n, 'i1')} {e.ins(f'icmp eq {e.t(n, ty)} {x}, {e.k(n, ty, 0)}')} to {e.t(n, ty)}")))  # fmt: skip
         return
     a, b = e.read(instr.args[1], bits), e.read(instr.args[2], bits)
-    e.write(instr.args[0], e.alu(bits, ty, [(a, ty), (b, ty)], lambda n, x, y: e.ins(f"{instr.op} {e.t(n, ty)} {x}, {y}")))
+    e.write(
+        instr.args[0],
+        e.alu(bits, ty, [(a, ty), (b, ty)], lambda n, x, y: e.ins(f"{instr.op} {e.t(n, ty)} {x}, {y}")),
+    )
 
 
 def shift(e: Emitter, instr: Instr) -> None:
@@ -281,7 +298,10 @@ def shift(e: Emitter, instr: Instr) -> None:
         if word == "shl" and e.linear(a):
             e.write(instr.args[0], times(e, a, e.constant(1 << count, bits)))
             return
-        e.write(instr.args[0], e.alu(bits, ty, [(a, ty)], lambda n, x: e.ins(f"{word} {e.t(n, ty)} {x}, {e.k(n, ty, count)}")))
+        e.write(
+            instr.args[0],
+            e.alu(bits, ty, [(a, ty)], lambda n, x: e.ins(f"{word} {e.t(n, ty)} {x}, {e.k(n, ty, count)}")),
+        )
         return
     b = e.read(amount, 32)
 
@@ -437,7 +457,14 @@ def dot_product(e: Emitter, instr: Instr) -> None:
     _runtime(e, instr, f"rt_{instr.op}", [a, b, c], 32, flags)
 
 
-def _runtime(e: Emitter, instr: Instr, name: str, pointers: list[str], bits: int, extra: list[tuple[str, str]] | None = None) -> None:
+def _runtime(
+    e: Emitter,
+    instr: Instr,
+    name: str,
+    pointers: list[str],
+    bits: int,
+    extra: list[tuple[str, str]] | None = None,
+) -> None:
     out = e.alloca(bits * 4)
     e.call("void", name, [("ptr", out), *(("ptr", p) for p in pointers), *(extra or [])])
     e.write(instr.args[0], e.reload(out, bits))
@@ -514,7 +541,12 @@ def choose(e: Emitter, p: Val, a: Val, b: Val) -> Val:
     if p.const is not None:
         return a if p.const else b
     forms = (p.form, a.form, b.form)
-    if None not in forms and not e.unit.force_vectors and a.form.stride == b.form.stride and p.form.stride == 0:  # type: ignore
+    if (
+        None not in forms
+        and not e.unit.force_vectors
+        and a.form.stride == b.form.stride
+        and p.form.stride == 0
+    ):  # type: ignore
         segments = max(f.segments for f in forms)  # type: ignore[union-attr]
         a, b, p = (e.refine(v, segments) if v.form.stride else v for v in (a, b, p))  # type: ignore[union-attr]
         columns = [e.scalars(v, t, segments) for v, t in ((p, "i1"), (a, ty), (b, ty))]
@@ -530,13 +562,31 @@ def slct(e: Emitter, instr: Instr) -> None:
     bits = bits_of(kind)
     a, b, c = e.read(instr.args[1], bits), e.read(instr.args[2], bits), e.read(instr.args[3], 32)
     if test == "f32":
-        p = e.alu(1, "i1", [(c, "float")], lambda n, x: e.ins(f"fcmp oge {e.t(n, 'float')} {x}, {e.k(n, 'float', '0.0')}"))
+        p = e.alu(
+            1,
+            "i1",
+            [(c, "float")],
+            lambda n, x: e.ins(f"fcmp oge {e.t(n, 'float')} {x}, {e.k(n, 'float', '0.0')}"),
+        )
     else:
-        p = e.alu(1, "i1", [(c, "i32")], lambda n, x: e.ins(f"icmp sge {e.t(n, 'i32')} {x}, {e.k(n, 'i32', 0)}"))
+        p = e.alu(
+            1, "i1", [(c, "i32")], lambda n, x: e.ins(f"icmp sge {e.t(n, 'i32')} {x}, {e.k(n, 'i32', 0)}")
+        )
     e.write(instr.args[0], choose(e, p, a, b))
 
 
-_COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+_COMPARE = {
+    "eq": "eq",
+    "ne": "ne",
+    "lt": "lt",
+    "le": "le",
+    "gt": "gt",
+    "ge": "ge",
+    "lo": "lt",
+    "ls": "le",
+    "hi": "gt",
+    "hs": "ge",
+}
 _FLOAT = {
     "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "equ": "ueq", "neu": "une",
     "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge", "num": "ord", "nan": "uno",
@@ -573,7 +623,14 @@ def setp(e: Emitter, instr: Instr) -> None:
         _setp_packed(e, instr)
         return
     bits = bits_of(kind)
-    p = compare(e, test, kind, e.read(instr.args[1], bits), e.read(instr.args[2], bits), "ftz" in instr.mods and not e.unit.program.flush_denormals)
+    p = compare(
+        e,
+        test,
+        kind,
+        e.read(instr.args[1], bits),
+        e.read(instr.args[2], bits),
+        "ftz" in instr.mods and not e.unit.program.flush_denormals,
+    )
     _write_tests(e, instr, p)
 
 
@@ -584,7 +641,10 @@ def _write_tests(e: Emitter, instr: Instr, p: Val) -> None:
     joiner = next((m for m in instr.mods if m in ("and", "or", "xor")), None)
     if joiner and len(instr.args) > 3:
         c = e.read(instr.args[3], 1)
-        results = [e.alu(1, "i1", [(r, "i1"), (c, "i1")], lambda n, x, y: e.ins(f"{joiner} {e.t(n, 'i1')} {x}, {y}")) for r in results]
+        results = [
+            e.alu(1, "i1", [(r, "i1"), (c, "i1")], lambda n, x, y: e.ins(f"{joiner} {e.t(n, 'i1')} {x}, {y}"))
+            for r in results
+        ]
     targets = [to.first, to.second] if isinstance(to, Pair) else [to]
     for target, result in zip(targets, results, strict=True):
         e.write(target, result)
@@ -604,7 +664,28 @@ def _setp_packed(e: Emitter, instr: Instr) -> None:
 def set_(e: Emitter, instr: Instr) -> None:
     """set: a comparison whose result is a number: all ones for integers, 1.0 for floats."""
     test = instr.mods[0]
-    kinds = [m for m in instr.mods if m in ("u32", "s32", "f32", "f16", "bf16", "f16x2", "bf16x2", "u16", "s16", "u64", "s64", "f64", "b32", "b16", "b64")]
+    kinds = [
+        m
+        for m in instr.mods
+        if m
+        in (
+            "u32",
+            "s32",
+            "f32",
+            "f16",
+            "bf16",
+            "f16x2",
+            "bf16x2",
+            "u16",
+            "s16",
+            "u64",
+            "s64",
+            "f64",
+            "b32",
+            "b16",
+            "b64",
+        )
+    ]
     to, kind = kinds[0], kinds[-1]
     true = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}.get(to, -1)
     joiner = next((m for m in instr.mods if m in ("and", "or", "xor")), None)
@@ -613,7 +694,9 @@ def set_(e: Emitter, instr: Instr) -> None:
         p = compare(e, test, scalar_kind, a, b, False)
         if joiner and len(instr.args) > 3:
             c = e.read(instr.args[3], 1)
-            p = e.alu(1, "i1", [(p, "i1"), (c, "i1")], lambda n, x, y: e.ins(f"{joiner} {e.t(n, 'i1')} {x}, {y}"))
+            p = e.alu(
+                1, "i1", [(p, "i1"), (c, "i1")], lambda n, x, y: e.ins(f"{joiner} {e.t(n, 'i1')} {x}, {y}")
+            )
         return choose(e, p, e.constant(true, bits), e.constant(0, bits))
 
     if kind in ("f16x2", "bf16x2"):

@@ -56,7 +56,9 @@ def _sign_extend(e: Emitter, val: Val) -> Val:
     if e.linear(val):
         names = [e.ins(f"sext i32 {e.cast(x, val.type, 'i32', 1)} to i64") for x in val.names]
         return Val(64, val.form, names, "i64")
-    return e.alu(64, "i64", [(val, "i32")], lambda n, x: e.ins(f"sext {e.t(n, 'i32')} {x} to {e.t(n, 'i64')}"))
+    return e.alu(
+        64, "i64", [(val, "i32")], lambda n, x: e.ins(f"sext {e.t(n, 'i32')} {x} to {e.t(n, 'i64')}")
+    )
 
 
 # -- checks ------------------------------------------------------------------------------------------
@@ -178,7 +180,12 @@ def ld(e: Emitter, instr: Instr) -> None:
     space = space_of(instr)
     source = instr.args[1]
     targets = instr.args[0].items if isinstance(instr.args[0], Vec) else (instr.args[0],)
-    if space == "param" and isinstance(source, Addr) and isinstance(source.base, Sym) and source.base.name in e.unit.body.call_params:
+    if (
+        space == "param"
+        and isinstance(source, Addr)
+        and isinstance(source.base, Sym)
+        and source.base.name in e.unit.body.call_params
+    ):
         parts = call_result(e, source, bytes_, count)
     else:
         where = address(e, source, space)
@@ -240,7 +247,17 @@ def _load_contiguous(e: Emitter, where: Val, bits: int, count: int) -> list[Val]
             if segments > 1:
                 mask = e.ins(f"shufflevector <32 x i1> {e.mask}, <32 x i1> poison, <{lanes} x i32> <{pick}>")
             name_ = f"llvm.masked.load.v{width}i{bits}.p0"
-            pieces.append(e.call(ty, name_, [("ptr", f"align {bits // 8} {pointer}"), (f"<{width} x i1>", mask), (ty, "zeroinitializer")]))
+            pieces.append(
+                e.call(
+                    ty,
+                    name_,
+                    [
+                        ("ptr", f"align {bits // 8} {pointer}"),
+                        (f"<{width} x i1>", mask),
+                        (ty, "zeroinitializer"),
+                    ],
+                )
+            )
     whole = _concat(e, pieces, width, bits)
     if count == 1:
         return [e.varying(whole, bits)]
@@ -257,7 +274,9 @@ def _concat(e: Emitter, pieces: list[str], width: int, bits: int) -> str:
     while len(pieces) > 1:
         index = ", ".join(f"i32 {i}" for i in range(2 * width))
         pieces = [
-            e.ins(f"shufflevector <{width} x i{bits}> {a}, <{width} x i{bits}> {b}, <{2 * width} x i32> <{index}>")
+            e.ins(
+                f"shufflevector <{width} x i{bits}> {a}, <{width} x i{bits}> {b}, <{2 * width} x i32> <{index}>"
+            )
             for a, b in zip(pieces[::2], pieces[1::2], strict=True)
         ]
         width *= 2
@@ -273,7 +292,11 @@ def _gather(e: Emitter, addresses: str, bits: int) -> Val:
     pointers = e.ins(f"inttoptr <32 x i64> {addresses} to <32 x ptr>")
     mask = e.mask or "splat (i1 true)"
     ty = f"<32 x i{bits}>"
-    result = e.call(ty, f"llvm.masked.gather.v32i{bits}.v32p0", [("<32 x ptr>", f"align {bits // 8} {pointers}"), ("<32 x i1>", mask), (ty, "zeroinitializer")])
+    result = e.call(
+        ty,
+        f"llvm.masked.gather.v32i{bits}.v32p0",
+        [("<32 x ptr>", f"align {bits // 8} {pointers}"), ("<32 x i1>", mask), (ty, "zeroinitializer")],
+    )
     return e.varying(result, bits)
 
 
@@ -331,13 +354,17 @@ def _store_contiguous(e: Emitter, where: Val, values: list[Val], bits: int) -> N
         pieces = vectors
         whole, total = _concat(e, pieces, 32, bits), 32 * count
         index = ", ".join(f"i32 {part * 32 + lane}" for lane in range(32) for part in range(count))
-        whole = e.ins(f"shufflevector <{total} x i{bits}> {whole}, <{total} x i{bits}> poison, <{total} x i32> <{index}>")
+        whole = e.ins(
+            f"shufflevector <{total} x i{bits}> {whole}, <{total} x i{bits}> poison, <{total} x i32> <{index}>"
+        )
     width = total // segments
     for i, name in enumerate(where.names):
         piece = whole
         if segments > 1:
             index = ", ".join(f"i32 {i * width + j}" for j in range(width))
-            piece = e.ins(f"shufflevector <{total} x i{bits}> {whole}, <{total} x i{bits}> poison, <{width} x i32> <{index}>")
+            piece = e.ins(
+                f"shufflevector <{total} x i{bits}> {whole}, <{total} x i{bits}> poison, <{width} x i32> <{index}>"
+            )
         pointer = e.ins(f"inttoptr i64 {name} to ptr")
         e.do(f"store <{width} x i{bits}> {piece}, ptr {pointer}, align {bits // 8}")
 
@@ -350,7 +377,11 @@ def _scatter(e: Emitter, addresses: str, value: str, bits: int) -> None:
         return
     pointers = e.ins(f"inttoptr <32 x i64> {addresses} to <32 x ptr>")
     mask = e.mask or "splat (i1 true)"
-    e.call("void", f"llvm.masked.scatter.v32i{bits}.v32p0", [(f"<32 x i{bits}>", value), ("<32 x ptr>", f"align {bits // 8} {pointers}"), ("<32 x i1>", mask)])
+    e.call(
+        "void",
+        f"llvm.masked.scatter.v32i{bits}.v32p0",
+        [(f"<32 x i{bits}>", value), ("<32 x ptr>", f"align {bits // 8} {pointers}"), ("<32 x i1>", mask)],
+    )
 
 
 # -- calls' parameters ---------------------------------------------------------------------------------
@@ -397,7 +428,17 @@ def atom(e: Emitter, instr: Instr) -> None:
     pointers = [e.spill(v) for v in operands]
     pointers += ["null"] * (2 - len(pointers))
     out = e.alloca(bits * 4) if returns else "null"
-    e.call("void", f"rt_atom_{op}_{kind}", [("ptr", "%w"), ("i32", e.active_bits()), ("ptr", out), ("ptr", e.spill(where)), *(("ptr", p) for p in pointers)])
+    e.call(
+        "void",
+        f"rt_atom_{op}_{kind}",
+        [
+            ("ptr", "%w"),
+            ("i32", e.active_bits()),
+            ("ptr", out),
+            ("ptr", e.spill(where)),
+            *(("ptr", p) for p in pointers),
+        ],
+    )
     if returns and instr.args[0] != Reg("_"):
         e.write(instr.args[0], e.reload(out, bits))
 
@@ -419,8 +460,16 @@ def isspacep(e: Emitter, instr: Instr) -> None:
     where = e.read(instr.args[1], 64)
     if space in ("shared", "local"):
         start = e.warp_field(abi.SHARED_BASE if space == "shared" else abi.LOCAL_BASE, "i64")
-        size = e.ins(f"zext i32 {e.warp_field(abi.SHARED_BYTES, 'i32')} to i64") if space == "shared" else str(32 * max(e.unit.local_bytes, 1))
-        operands = [(where, "i64"), (e.uniform(start, 64), "i64"), (e.uniform(size, 64) if space == "shared" else e.constant(int(size), 64), "i64")]
+        size = (
+            e.ins(f"zext i32 {e.warp_field(abi.SHARED_BYTES, 'i32')} to i64")
+            if space == "shared"
+            else str(32 * max(e.unit.local_bytes, 1))
+        )
+        operands = [
+            (where, "i64"),
+            (e.uniform(start, 64), "i64"),
+            (e.uniform(size, 64) if space == "shared" else e.constant(int(size), 64), "i64"),
+        ]
 
         def inside(n: int, x: str, s: str, length: str) -> str:
             return e.ins(f"icmp ult {e.t(n, 'i64')} {e.ins(f'sub {e.t(n, _I64)} {x}, {s}')}, {length}")
@@ -430,7 +479,9 @@ def isspacep(e: Emitter, instr: Instr) -> None:
     if space == "const":
         found = e.alloca(4)
         e.call("void", "rt_is_constant", [("i32", e.active_bits()), ("ptr", found), ("ptr", e.spill(where))])
-        e.write(instr.args[0], e.varying(e.ins(f"bitcast i32 {e.ins(f'load i32, ptr {found}')} to <32 x i1>"), 1))
+        e.write(
+            instr.args[0], e.varying(e.ins(f"bitcast i32 {e.ins(f'load i32, ptr {found}')} to <32 x i1>"), 1)
+        )
         return
     if space == "global":
         high = e.alu(1, "i1", [(where, "i64")], lambda n, x: e.ins(
@@ -478,7 +529,19 @@ def copy_async(e: Emitter, instr: Instr) -> None:
         if len(instr.args) > 3:
             given = _source_bytes(e, instr.args[3], size)
         site = ("i32", str(e.unit.sites[id(instr)]))
-        e.call("void", "rt_cp_async", [*head, site, bits, ("ptr", e.spill(to)), ("ptr", e.spill(source)), ("i32", size.names[0]), ("ptr", given)])
+        e.call(
+            "void",
+            "rt_cp_async",
+            [
+                *head,
+                site,
+                bits,
+                ("ptr", e.spill(to)),
+                ("ptr", e.spill(source)),
+                ("i32", size.names[0]),
+                ("ptr", given),
+            ],
+        )
 
 
 def _source_bytes(e: Emitter, operand: Operand, size: Val) -> str:
@@ -498,7 +561,11 @@ def mbarrier(e: Emitter, instr: Instr) -> None:
     head: list[tuple[str, str]] = [("ptr", "%w"), ("i32", e.active_bits())]
     if "pending_count" in mods:
         out = e.alloca(128)
-        e.call("void", "rt_mbarrier_pending_count", [*head, ("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 64)))])
+        e.call(
+            "void",
+            "rt_mbarrier_pending_count",
+            [*head, ("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 64)))],
+        )
         e.write(instr.args[0], e.reload(out, 32))
         return
     place = next(i for i, a in enumerate(instr.args) if isinstance(a, Addr))
@@ -524,7 +591,11 @@ def mbarrier(e: Emitter, instr: Instr) -> None:
         count = e.read(instr.args[place + 1], 32) if len(instr.args) > place + 1 else e.constant(1, 32)
         wants = place == 1 and instr.args[0] != Reg("_")
         out = e.alloca(256) if wants else "null"
-        e.call("void", "rt_mbarrier_arrive", [*head, ("ptr", out), where, ("ptr", e.spill(count)), ("i32", str(flags))])
+        e.call(
+            "void",
+            "rt_mbarrier_arrive",
+            [*head, ("ptr", out), where, ("ptr", e.spill(count)), ("i32", str(flags))],
+        )
         if wants:
             e.write(instr.args[0], e.reload(out, 64))
     else:

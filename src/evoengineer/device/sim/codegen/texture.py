@@ -53,13 +53,29 @@ def surface(e: Emitter, instr: Instr) -> None:
     shape = _geometry(instr)
     bits = next(int(m[1:]) for m in instr.mods if m in ("b8", "b16", "b32", "b64"))
     count = next((int(m[1:]) for m in instr.mods if m in ("v2", "v4")), 1)
-    clamp = {"trap": 0, "clamp": 1, "zero": 2}[next((m for m in instr.mods if m in ("trap", "clamp", "zero")), "trap")]
-    descriptor = _GEOMETRY[shape] | {8: 0, 16: 1, 32: 2, 64: 3}[bits] << 4 | count << 6 | clamp << 9 | int("p" in instr.mods) << 11
+    clamp = {"trap": 0, "clamp": 1, "zero": 2}[
+        next((m for m in instr.mods if m in ("trap", "clamp", "zero")), "trap")
+    ]
+    descriptor = (
+        _GEOMETRY[shape]
+        | {8: 0, 16: 1, 32: 2, 64: 3}[bits] << 4
+        | count << 6
+        | clamp << 9
+        | int("p" in instr.mods) << 11
+    )
     loading = instr.op == "suld"
     operand = instr.args[1] if loading else instr.args[0]
     assert isinstance(operand, Vec)
-    handle, coordinates = ("ptr", e.spill(e.read(operand.items[0], 64))), ("ptr", _coordinates(e, operand.items[1], _COORDINATES[shape]))
-    head = [("ptr", "%w"), ("i32", str(e.unit.sites[id(instr)])), ("i32", e.active_bits()), ("i32", str(descriptor))]
+    handle, coordinates = (
+        ("ptr", e.spill(e.read(operand.items[0], 64))),
+        ("ptr", _coordinates(e, operand.items[1], _COORDINATES[shape])),
+    )
+    head = [
+        ("ptr", "%w"),
+        ("i32", str(e.unit.sites[id(instr)])),
+        ("i32", e.active_bits()),
+        ("i32", str(descriptor)),
+    ]
     width = 64 if bits == 64 else 32
     data = instr.args[0] if loading else instr.args[1]
     items = data.items if isinstance(data, Vec) else (data,)
@@ -69,7 +85,11 @@ def surface(e: Emitter, instr: Instr) -> None:
         for i, target in enumerate(items):
             e.write(target, e.reload(out, width, i))
     else:
-        e.call("void", "rt_sust", [*head, ("ptr", e.spill_all([e.read(x, width) for x in items])), handle, coordinates])
+        e.call(
+            "void",
+            "rt_sust",
+            [*head, ("ptr", e.spill_all([e.read(x, width) for x in items])), handle, coordinates],
+        )
 
 
 _QUERIES = {"width": 0, "height": 1, "depth": 2, "channel_data_type": 3, "channel_order": 4, "normalized_coords": 5,
@@ -82,5 +102,15 @@ def query(e: Emitter, instr: Instr) -> None:
     operand = instr.args[1]
     handle = operand.items[0] if isinstance(operand, Vec) else operand.base  # type: ignore[union-attr]
     out = e.alloca(128)
-    e.call("void", "rt_txq", [("ptr", "%w"), ("i32", e.active_bits()), ("i32", str(_QUERIES[what])), ("ptr", out), ("ptr", e.spill(e.read(handle, 64)))])
+    e.call(
+        "void",
+        "rt_txq",
+        [
+            ("ptr", "%w"),
+            ("i32", e.active_bits()),
+            ("i32", str(_QUERIES[what])),
+            ("ptr", out),
+            ("ptr", e.spill(e.read(handle, 64))),
+        ],
+    )
     e.write(instr.args[0], e.reload(out, 32))

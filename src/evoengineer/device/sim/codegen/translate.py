@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evoengineer.device.sim.codegen import abi, calls, convert, floating, integer, memory, texture, video, warp
+from evoengineer.device.sim.codegen import (
+    abi,
+    calls,
+    convert,
+    floating,
+    integer,
+    memory,
+    texture,
+    video,
+    warp,
+)
 from evoengineer.device.sim.codegen.emitter import Emitter, Val
 from evoengineer.device.sim.codegen.integer import choose
 from evoengineer.device.sim.codegen.unit import FunctionUnit, has_effect
@@ -100,7 +110,17 @@ class Translator(Emitter):
         """Fail, by name, when this point is reached."""
         site = self.unit.sites.get(id(instr), 0)
         pointer = self.string(text)
-        self.call("void", "rt_fail", [("ptr", "%w"), ("i32", str(abi.UNSUPPORTED)), ("i32", str(site)), ("i32", self.active_bits()), ("ptr", pointer)])
+        self.call(
+            "void",
+            "rt_fail",
+            [
+                ("ptr", "%w"),
+                ("i32", str(abi.UNSUPPORTED)),
+                ("i32", str(site)),
+                ("i32", self.active_bits()),
+                ("ptr", pointer),
+            ],
+        )
         for name in destinations(instr):
             self.write(Reg(name), self.constant(0, self.register_bits(name)))
 
@@ -110,7 +130,14 @@ class Translator(Emitter):
         old = {name: self._register(name) for name in names}
         for arg in instr.args:  # operands are read before the branch, so that later code may use them too
             self._touch(arg)
-        saved = (self.mask, self.mask_bits, dict(self.env), dict(self.casts), dict(self.splats), set(self.written))
+        saved = (
+            self.mask,
+            self.mask_bits,
+            dict(self.env),
+            dict(self.casts),
+            dict(self.splats),
+            set(self.written),
+        )
         uniform = guard.flat and len(guard.names) == 1
         go, done = self.new_label("guarded"), self.new_label("after")
         if uniform:
@@ -137,7 +164,10 @@ class Translator(Emitter):
             a, b = merged_new[name], merged_old[name]
             lanes = 1 if a.form is not None else 32
             ty = self.t(lanes, f"i{a.bits}")
-            phis = [self.ins(f"phi {ty} [ {x}, %{end} ], [ {y}, %{start} ]") for x, y in zip(a.names, b.names, strict=True)]
+            phis = [
+                self.ins(f"phi {ty} [ {x}, %{end} ], [ {y}, %{start} ]")
+                for x, y in zip(a.names, b.names, strict=True)
+            ]
             self.write(Reg(name), Val(a.bits, a.form, phis, f"i{a.bits}"))
 
     def _touch(self, operand: object) -> None:
@@ -163,7 +193,17 @@ class Translator(Emitter):
             self.instruction(instr)
         self.instr = end
         if end is not None and end.op == "trap":
-            self.call("void", "rt_fail", [("ptr", "%w"), ("i32", str(abi.TRAP)), ("i32", str(self.unit.sites[id(end)])), ("i32", self.active_bits()), ("ptr", "null")])
+            self.call(
+                "void",
+                "rt_fail",
+                [
+                    ("ptr", "%w"),
+                    ("i32", str(abi.TRAP)),
+                    ("i32", str(self.unit.sites[id(end)])),
+                    ("i32", self.active_bits()),
+                    ("ptr", "null"),
+                ],
+            )
 
     def tick(self, block: Block) -> None:
         """Loops count down the warp's budget at each back edge."""
@@ -200,7 +240,10 @@ def module_text(emitters: list[tuple[str, Emitter]]) -> str:
 
 def _wrap(name: str, third: str, e: Emitter, lead: list[str]) -> str:
     head = f"define i32 @{name}(ptr noalias %w, ptr noalias %frame, i32 %{third}) #0 {{"
-    caches = ["  %caches_at = getelementptr inbounds i8, ptr %w, i64 24", "  %caches = load ptr, ptr %caches_at"]
+    caches = [
+        "  %caches_at = getelementptr inbounds i8, ptr %w, i64 24",
+        "  %caches = load ptr, ptr %caches_at",
+    ]
     return "\n".join([head, "start:", *caches, *e.allocas, *lead, *e.lines, "}"])
 
 
@@ -279,7 +322,9 @@ def _take_reduction(e: Translator, barrier: Instr, result: str) -> None:
 def barrier_operands(barrier: Instr) -> tuple[object, object | None, object | None, int]:
     """Number, thread count, predicate and kind of a barrier instruction."""
     args = list(barrier.args)
-    kind = next((abi.BARRIER_KINDS[m] for m in ("popc", "and", "or", "arrive", "sync") if m in barrier.mods), 0)
+    kind = next(
+        (abi.BARRIER_KINDS[m] for m in ("popc", "and", "or", "arrive", "sync") if m in barrier.mods), 0
+    )
     predicate = None
     if "red" in barrier.mods:
         args.pop(0)
@@ -323,7 +368,9 @@ def fast_entries(unit: FunctionUnit) -> dict[int, int]:
             before[s].append(b.index)
     entries = {0: 0}
     for b in blocks[1:]:
-        joins = len(before[b.index]) > 1 or any(p in slow for p in before[b.index]) or b.barrier or b.warp_sync
+        joins = (
+            len(before[b.index]) > 1 or any(p in slow for p in before[b.index]) or b.barrier or b.warp_sync
+        )
         if joins and b.index not in slow and not b.exit_only:
             entries[b.index] = len(entries)
     return entries
@@ -334,7 +381,11 @@ def fast_function(unit: FunctionUnit, entries: dict[int, int]) -> tuple[str, Emi
     e = Translator(unit, fast=True)
     # The dispatcher performs the barrier at the head of a block before it hands a warp back (settled).
     after = {b.index for b in unit.flow.blocks if b.barrier is not None}
-    cases = " ".join(f"i32 {number}, label %{'A' if index in after else 'B'}{index}" for index, number in entries.items() if number)
+    cases = " ".join(
+        f"i32 {number}, label %{'A' if index in after else 'B'}{index}"
+        for index, number in entries.items()
+        if number
+    )
     e.do(f"switch i32 %entry, label %B0 [ {cases} ]")
     for block in unit.flow.blocks:
         e.start_block()

@@ -210,11 +210,17 @@ class FunctionUnit:
 def make_unit(program: Program, function: Function) -> FunctionUnit:
     """Parse a function and lay out its frame."""
     body = parse_body(function)
-    local_offsets, local_bytes = _layout([(v.name, v.bytes, v.align) for v in body.variables if v.space == "local"])
+    local_offsets, local_bytes = _layout(
+        [(v.name, v.bytes, v.align) for v in body.variables if v.space == "local"]
+    )
     local_bytes = (local_bytes + 15) // 16 * 16
     params, param_bytes = _layout([(p.name, p.bytes, p.align) for p in function.params])
     results, result_bytes = _layout([(p.name, p.bytes, p.align) for p in function.results])
-    forms = infer_forms(body, program.block_shape, local_bytes) if function.entry and not program.force_vectors else {}
+    forms = (
+        infer_forms(body, program.block_shape, local_bytes)
+        if function.entry and not program.force_vectors
+        else {}
+    )
     flow = build_flow(body, _widening_splits(body, forms))
     slots, frame_bytes = _frame(flow, forms)
     sites: dict[int, int] = {}
@@ -250,7 +256,9 @@ def _widening_splits(body: Body, forms: dict[str, Form | None]) -> frozenset[int
             effect = is_barrier(instr)
         if widens(instr) and effect and isinstance(instr.args[1], Reg):
             names = [a.name for a in instr.args[1:3] if isinstance(a, Reg)]
-            if any((f := forms.get(n, UNIFORM)) is not None and f.stride for n in names) or names[0].startswith("%tid"):
+            if any((f := forms.get(n, UNIFORM)) is not None and f.stride for n in names) or names[
+                0
+            ].startswith("%tid"):
                 splits.add(i)
                 effect = False
         if instr.op in _EFFECTS:
@@ -304,7 +312,11 @@ def _site(instr: Instr, files: dict[int, str]) -> SiteInfo:
         instr.op, abi.NO_ACCESS
     )
     if instr.op == "cp":
-        size, space, access = int(getattr(instr.args[2], "value", 4)) if len(instr.args) > 2 else 4, 2, abi.STORE
+        size, space, access = (
+            int(getattr(instr.args[2], "value", 4)) if len(instr.args) > 2 else 4,
+            2,
+            abi.STORE,
+        )
     if instr.op == "ldmatrix":
         size, access, space = 16, abi.LOAD, abi.SPACES["shared"]
     if instr.op == "stmatrix":

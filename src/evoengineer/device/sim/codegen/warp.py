@@ -39,11 +39,18 @@ def shfl(e: Emitter, instr: Instr) -> None:
     if e.mask is None and test_to is None and b.const is not None and c.const is not None:
         index = ", ".join(f"i32 {_source_lane(mode, lane, b.const, c.const)}" for lane in range(32))
         vec = e.vector(a)
-        e.write(value_to, e.varying(e.ins(f"shufflevector <32 x i32> {vec}, <32 x i32> poison, <32 x i32> <{index}>"), 32))
+        e.write(
+            value_to,
+            e.varying(e.ins(f"shufflevector <32 x i32> {vec}, <32 x i32> poison, <32 x i32> <{index}>"), 32),
+        )
         return
     out, test = e.alloca(128), e.alloca(4) if test_to is not None else "null"
     pointers = [("ptr", e.spill(v)) for v in (a, b, c)]
-    e.call("void", "rt_shfl", [*_head(e), ("i32", str(_SHUFFLE_MODES[mode])), ("ptr", out), ("ptr", test), *pointers])
+    e.call(
+        "void",
+        "rt_shfl",
+        [*_head(e), ("i32", str(_SHUFFLE_MODES[mode])), ("ptr", out), ("ptr", test), *pointers],
+    )
     e.write(value_to, e.reload(out, 32))
     if test_to is not None and test_to != Reg("_"):
         bits = e.ins(f"load i32, ptr {test}")
@@ -120,9 +127,26 @@ def redux(e: Emitter, instr: Instr) -> None:
     kind = instr.mods[-1]
     if kind == "f32":
         raise e.unsupported(instr.name)
-    code = {"add": 0, "min": 1 if kind == "s32" else 3, "max": 2 if kind == "s32" else 4, "and": 5, "or": 6, "xor": 7}[op]
+    code = {
+        "add": 0,
+        "min": 1 if kind == "s32" else 3,
+        "max": 2 if kind == "s32" else 4,
+        "and": 5,
+        "or": 6,
+        "xor": 7,
+    }[op]
     out = e.alloca(128)
-    e.call("void", "rt_redux", [*_head(e), ("i32", str(code)), _members(e, instr), ("ptr", out), ("ptr", e.spill(e.read(instr.args[1], 32)))])
+    e.call(
+        "void",
+        "rt_redux",
+        [
+            *_head(e),
+            ("i32", str(code)),
+            _members(e, instr),
+            ("ptr", out),
+            ("ptr", e.spill(e.read(instr.args[1], 32))),
+        ],
+    )
     result = e.reload(out, 32)
     if e.mask is None:
         result = e.uniform(e.ins(f"extractelement <32 x i32> {result.names[0]}, i64 0"), 32)

@@ -70,7 +70,12 @@ class Block:
     @property
     def exit_only(self) -> bool:
         instrs = self.instrs
-        return self.barrier is None and len(instrs) == 1 and instrs[0].op in ("ret", "exit") and instrs[0].guard is None
+        return (
+            self.barrier is None
+            and len(instrs) == 1
+            and instrs[0].op in ("ret", "exit")
+            and instrs[0].guard is None
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -143,7 +148,9 @@ def destinations(instr: Instr) -> list[str]:
         return []
     if instr.op == "wmma" and "store" in instr.mods:
         return []
-    if instr.op == "mbarrier" and not ("arrive" in instr.mods or "wait" in instr.name or "pending" in instr.name):
+    if instr.op == "mbarrier" and not (
+        "arrive" in instr.mods or "wait" in instr.name or "pending" in instr.name
+    ):
         return []
     if instr.op == "mbarrier" and "arrive" in instr.mods and not isinstance(instr.args[0], Reg):
         return []

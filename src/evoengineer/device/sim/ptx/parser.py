@@ -28,7 +28,10 @@ from evoengineer.device.sim.ptx.model import (
 from evoengineer.errors import PtxError
 
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
-_LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)(?:[^\n]*inlined_at[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+))?[^\n]*$", re.M)
+_LOC = re.compile(
+    r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)(?:[^\n]*inlined_at[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+))?[^\n]*$",
+    re.M,
+)
 _FILE = re.compile(r'\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _BRACES = re.compile(r"[{}]")
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
@@ -55,7 +58,22 @@ SPECIAL = re.compile(
 
 
 _BRANCH_AROUND = frozenset(
-    {"bar", "barrier", "ret", "exit", "trap", "shfl", "vote", "match", "redux", "mma", "wmma", "ldmatrix", "stmatrix", "elect"}
+    {
+        "bar",
+        "barrier",
+        "ret",
+        "exit",
+        "trap",
+        "shfl",
+        "vote",
+        "match",
+        "redux",
+        "mma",
+        "wmma",
+        "ldmatrix",
+        "stmatrix",
+        "elect",
+    }
 )
 
 
@@ -179,7 +197,9 @@ def _parse_variable(statement: str) -> Variable:
     for size in sizes:
         count *= int(size or 0)
     initial = _parse_initial(init, TYPE_BYTES[kind]) if init else ()
-    return Variable(name, space, int(align or each), each * count, initial, external, ".managed" in attributes)
+    return Variable(
+        name, space, int(align or each), each * count, initial, external, ".managed" in attributes
+    )
 
 
 def _parse_initial(text: str, each: int) -> tuple[Initial, ...]:
@@ -310,7 +330,9 @@ class _BodyParser:
         self.serial += 1
         inverse = Reg(f"%not@{self.serial}")
         self.body.registers[inverse.name] = "pred"
-        self.body.instrs.append(Instr("not", ("pred",), (inverse, operand.reg), None, False, instr.location, instr.text))
+        self.body.instrs.append(
+            Instr("not", ("pred",), (inverse, operand.reg), None, False, instr.location, instr.text)
+        )
         return inverse
 
     def _label(self, name: str, define: bool = False) -> str:
