@@ -53,6 +53,8 @@ class Server:
     def _carry_out(self, op: int, flags: int, payload: bytes) -> None:
         try:
             status, result = self._commands.execute(op, memoryview(payload))
+        except (EOFError, ConnectionError):
+            raise  # the client went away while we waited for one of its functions
         except Exception:
             # A defect of ours: say where, and fail every call from here on instead of hanging the program.
             traceback.print_exc()

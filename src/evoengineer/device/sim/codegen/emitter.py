@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.forms import UNIFORM, Form, special_form
 from evoengineer.device.sim.codegen.unit import FunctionUnit
 from evoengineer.device.sim.ptx.model import TYPE_BYTES, Imm, Instr, Not, Operand, Reg, Sym
 from evoengineer.errors import PtxError, UnsupportedError
+
+if TYPE_CHECKING:
+    from evoengineer.device.sim.codegen.bounds import CheckGroup
 
 FLOAT_BITS = {"half": 16, "i16": 16, "float": 32, "double": 64}
 
@@ -61,6 +65,7 @@ class Emitter:
         self.splats: dict[tuple[str, ...], str] = {}
         self.strings: list[str] = []
         self.block_index = 0
+        self.groups: dict[int, CheckGroup] = {}  # of the current block, see bounds.py
         self.instr: Instr | None = None
 
     # -- text ------------------------------------------------------------------------------------

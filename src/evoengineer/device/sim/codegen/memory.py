@@ -10,9 +10,8 @@ gather or scatter over lanes.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from evoengineer.device.sim.codegen import abi
+from evoengineer.device.sim.codegen.bounds import check
 from evoengineer.device.sim.codegen.emitter import Emitter, Val, bits_of
 from evoengineer.device.sim.codegen.forms import Form
 from evoengineer.device.sim.codegen.integer import plus
@@ -59,113 +58,6 @@ def _sign_extend(e: Emitter, val: Val) -> Val:
     return e.alu(
         64, "i64", [(val, "i32")], lambda n, x: e.ins(f"sext {e.t(n, 'i32')} {x} to {e.t(n, 'i64')}")
     )
-
-
-# -- checks ------------------------------------------------------------------------------------------
-
-
-def check(e: Emitter, instr: Instr, where: Val, bytes_: int) -> None:
-    """Make sure that every active lane may touch `bytes_` bytes at its address."""
-    site = e.unit.sites[id(instr)]
-    info = e.unit.program.sites[site]
-    if e.unit.program.check_access:
-        e.call("void", "rt_access", [*_who(e, site), ("ptr", e.spill(where))])
-        return
-    if info.space == abi.SPACES["local"] and e.unit.local_bytes:
-        _check_local(e, instr, site, where, bytes_, info.align)
-    elif where.flat:
-        for name in where.names:
-            _check_scalar(e, site, e.cast(name, where.type, "i64", 1), bytes_, info.align, where)
-    elif where.form is not None and where.form.stride == bytes_ and e.mask is None:
-        lanes = 32 // where.form.segments
-        e.unit.program.sites[site] = replace(info, lanes=lanes)
-        span = bytes_ * lanes
-        for name in where.names:
-            _check_scalar(e, site, name, span, info.align, where)
-    else:
-        _check_vector(e, site, e.vector(where), info.align)
-
-
-def _who(e: Emitter, site: int) -> list[tuple[str, str]]:
-    return [("ptr", "%w"), ("i32", str(site)), ("i32", e.active_bits())]
-
-
-def _check_local(e: Emitter, instr: Instr, site: int, where: Val, bytes_: int, align: int) -> None:
-    """Most local accesses are to the function's own variables: known good, or checked against their area."""
-    operand = next(a for a in instr.args if isinstance(a, Addr))
-    size = e.unit.local_bytes
-    if isinstance(operand.base, Sym) and operand.base.name in e.unit.local_offsets:
-        offset = e.unit.local_offsets[operand.base.name] + operand.base.offset + operand.offset
-        if 0 <= offset <= size - bytes_ and offset % align == 0:
-            return
-    lanes = Val(64, Form(1, size), [e.warp_field(abi.LOCAL_BASE, "i64")], "i64")
-    offsets = plus(e, where, lanes, "sub")
-    last = (size - bytes_) // align
-    turn = align.bit_length() - 1
-
-    def outside(n: int, x: str) -> str:
-        turned = e.intrinsic("fshr", n, "i64", x, x, e.k(n, "i64", turn)) if turn else x
-        return e.ins(f"icmp ugt {e.t(n, 'i64')} {turned}, {e.k(n, 'i64', last)}")
-
-    bad = e.alu(1, "i1", [(offsets, "i64")], outside)
-    if bad.flat and len(bad.names) == 1:
-        good = e.ins(f"xor i1 {bad.names[0]}, true")
-    else:
-        bits = e.ins(f"bitcast <32 x i1> {e.vector(bad)} to i32")
-        if e.mask is not None:
-            bits = e.ins(f"and i32 {bits}, {e.mask_bits}")
-        good = e.ins(f"icmp eq i32 {bits}, 0")
-    _or_look_up(e, good, site, where)
-
-
-def _or_look_up(e: Emitter, good: str, site: int, where: Val) -> None:
-    """Unless `good`, have the runtime look at the address of every lane."""
-    miss, hit = e.new_label("miss"), e.new_label("hit")
-    e.do(f"br i1 {good}, label %{hit}, label %{miss}, !prof !1")
-    e.label(miss)
-    known = dict(e.casts), dict(e.splats)  # what is computed here is not there afterwards
-    e.call("void", "rt_checkv", [*_who(e, site), ("ptr", e.spill(where))])
-    e.casts, e.splats = known
-    e.branch(hit)
-    e.label(hit)
-
-
-def _cache(e: Emitter, site: int) -> tuple[str, str]:
-    entry = e.ins(f"getelementptr inbounds i8, ptr %caches, i64 {16 * site}")
-    base = e.ins(f"load i64, ptr {entry}, align 8")
-    last = e.ins(f"load i64, ptr {e.ins(f'getelementptr inbounds i8, ptr {entry}, i64 8')}, align 8")
-    return base, last
-
-
-def _check_scalar(e: Emitter, site: int, name: str, span: int, align: int, where: Val) -> None:
-    base, last = _cache(e, site)
-    turn = align.bit_length() - 1
-    offset = e.ins(f"sub i64 {name}, {base}")
-    if turn:
-        offset = e.intrinsic("fshr", 1, "i64", offset, offset, str(turn))
-    good = e.ins(f"icmp ule i64 {offset}, {last}")
-    if len(where.names) > 1:  # the runtime could not tell which lanes the segment belongs to
-        _or_look_up(e, good, site, where)
-        return
-    miss, hit = e.new_label("miss"), e.new_label("hit")
-    e.do(f"br i1 {good}, label %{hit}, label %{miss}, !prof !1")
-    e.label(miss)
-    e.call("void", "rt_check1", [("ptr", "%w"), ("i32", str(site)), ("i64", name), ("i64", str(span))])
-    e.branch(hit)
-    e.label(hit)
-
-
-def _check_vector(e: Emitter, site: int, vec: str, align: int) -> None:
-    base, last = _cache(e, site)
-    turn = align.bit_length() - 1
-    offset = e.ins(f"sub <32 x i64> {vec}, {e.vector(e.uniform(base, 64))}")
-    if turn:
-        offset = e.intrinsic("fshr", 32, "i64", offset, offset, f"splat (i64 {turn})")
-    bad = e.ins(f"icmp ugt <32 x i64> {offset}, {e.vector(e.uniform(last, 64))}")
-    bits = e.ins(f"bitcast <32 x i1> {bad} to i32")
-    if e.mask is not None:
-        bits = e.ins(f"and i32 {bits}, {e.mask_bits}")
-    _or_look_up(e, e.ins(f"icmp eq i32 {bits}, 0"), site, e.varying(vec, 64))
 
 
 # -- loads -------------------------------------------------------------------------------------------

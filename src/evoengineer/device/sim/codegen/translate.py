@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from evoengineer.device.sim.codegen import (
     abi,
+    bounds,
     calls,
     convert,
     floating,
@@ -188,6 +189,7 @@ class Translator(Emitter):
 
     def body(self, block: Block) -> None:
         self.buffers = calls.CallBuffers(self, block)
+        self.groups = bounds.check_groups(self, block) if self.fast and not self.unit.program.check_access else {}
         end = block.terminator
         for instr in block.instrs[: -1 if end is not None else None]:
             self.instruction(instr)

@@ -165,6 +165,10 @@ int load(Module* module) {
     return cudaSuccess;
 }
 
+void load_all_modules() {
+    for (Module* module : registry().modules) load(module);
+}
+
 int resolve(Kernel* kernel) {
     if (kernel->resolved) return cudaSuccess;
     if (int status = load(kernel->module)) return status;

@@ -33,6 +33,8 @@ struct Module {
 
 // Loads the module's images into the device if that has not happened; returns its status.
 int load(Module* module);
+// Loading waits for the device. Before work that may wait for the program itself, all of it is done.
+void load_all_modules();
 // The kernel behind a host stub or a cudaKernel_t, ready to launch. Null and a status if there is none.
 Kernel* find_kernel(const void* function, int* status);
 int resolve(Kernel* kernel);

@@ -28,6 +28,7 @@ int execute_kernel(const KernelWork& work, uint32_t stream) {
 }
 
 int execute_host(const HostWork& work, Stream* stream) {
+    load_all_modules();  // the function may wait for something the program does only after its next launch
     serve_host_calls();
     post(kHostCall, HostCallBody{work.function, work.data, reinterpret_cast<uint64_t>(stream), work.kind,
                                  stream->number});

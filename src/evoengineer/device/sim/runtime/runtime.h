@@ -104,6 +104,7 @@ void rt_yield(Warp*);
 uint64_t rt_clock(Warp*);
 void rt_check1(Warp*, uint32_t site, uint64_t address, uint64_t span);         // bounds.cpp
 void rt_checkv(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses);
+void rt_remember(Warp*, uint32_t site, uint64_t address, uint64_t span);
 void rt_access(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses);  // checks.cpp
 uint32_t rt_barrier(Warp*, uint32_t id, uint32_t count, uint32_t kind, uint32_t predmask);
 void rt_call(Warp*, uint32_t mask, uint32_t function, const uint8_t* args, uint8_t* results,
