@@ -84,6 +84,11 @@ def run_kernel(program: Path, name: str, launches: int, cache: Path, cores: Coll
     return Timing(answer["first"], answer["second"], answer["best"], answer["error"])
 
 
+def cache_files(cache: Path) -> set[Path]:
+    """Compiled kernels that are kept on disk."""
+    return {path for path in (cache / "kernels").rglob("*") if path.is_file()}
+
+
 def run_loop(program: Path, name: str, runs: int, cores: Collection[int]) -> float:
     return float(_run([str(program), name, str(runs)], dict(os.environ), cores).stdout)
 

@@ -16,10 +16,18 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from benchmarks.measuring import Timing, build_kernels, build_loops, instruction_counts, run_kernel, run_loop
+from benchmarks.measuring import (
+    Timing,
+    build_kernels,
+    build_loops,
+    cache_files,
+    instruction_counts,
+    run_kernel,
+    run_loop,
+)
 
 REPORT = Path(__file__).parent.parent / "docs" / "simulator-speed.md"
 MATMUL_GFLOP = 2 * 512**3 / 1e9
@@ -71,6 +79,7 @@ class Result:
     instructions: int
     timing: Timing
     again: Timing  # in a second process, from the cache on disk
+    recompiled: int  # files which that process added to the cache: none if it found all it needed
     loop: float
     two_threads: float | None  # best seconds with two threads, where measured
 
@@ -122,22 +131,21 @@ def targets(results: list[Result]) -> list[Target]:
                 timing.jit < one.jit_target,
             )
         )
-        slack = max(0.25 * timing.jit, 0.02)
-        extra = timing.second - timing.best
+        extra, slack = timing.second - timing.best, max(0.25 * timing.jit, 0.03)
         found.append(
             Target(
                 f"{name}: second launch compiles nothing",
-                f"{extra * 1e3:.1f} ms more",
+                f"{extra * 1e3:.1f} ms more than the best",
                 f"< {slack * 1e3:.0f} ms",
                 extra < slack,
             )
         )
         found.append(
             Target(
-                f"{name}: second process uses the cache",
-                f"{one.again.jit * 1e3:.0f} ms",
-                f"< {slack * 1e3:.0f} ms",
-                one.again.jit < slack,
+                f"{name}: second process compiles nothing",
+                f"{one.recompiled} new cache files",
+                "0",
+                one.recompiled == 0,
             )
         )
         if one.two_threads is not None:
@@ -147,9 +155,13 @@ def targets(results: list[Result]) -> list[Target]:
 
 
 def measure(
-    scratch: Path, launches: int, only: list[str], log: Callable[[str], None]
+    scratch: Path, launches: int, rounds: int, only: list[str], log: Callable[[str], None]
 ) -> tuple[list[Result], dict[str, float]]:
-    """All benchmarks one after another, and the further C loops for comparison."""
+    """All benchmarks one after another, and the further C loops for comparison.
+
+    Kernel and loop take turns for several rounds and the best of each counts, so that a busy machine
+    hits both alike.
+    """
     kernels, loops, counts = build_kernels(scratch), build_loops(scratch), instruction_counts(scratch)
     cores = sorted(os.sched_getaffinity(0))
     one, two, cache = cores[-1:], cores[-2:], scratch / "cache"
@@ -160,12 +172,20 @@ def measure(
         log(benchmark.title)
         timing = run_kernel(kernels, benchmark.name, launches, cache, one)
         loop = run_loop(loops, benchmark.loop, launches, one)
+        files = cache_files(cache)
         again = run_kernel(kernels, benchmark.name, launches, cache, one)
+        added = len(cache_files(cache) - files)
         both = None
-        if benchmark.name in TWO_THREADS and len(two) == 2:
-            both = run_kernel(kernels, benchmark.name, launches, cache, two).best
-        results.append(Result(benchmark, counts[benchmark.kernel], timing, again, loop, both))
-    return results, {name: run_loop(loops, name, launches, one) for name in OTHER_LOOPS}
+        for _ in range(rounds):
+            more = run_kernel(kernels, benchmark.name, launches, cache, one)
+            timing = replace(timing, best=min(timing.best, again.best, more.best))
+            loop = min(loop, run_loop(loops, benchmark.loop, launches, one))
+            if benchmark.name in TWO_THREADS and len(two) == 2:
+                best = run_kernel(kernels, benchmark.name, launches, cache, two).best
+                both = best if both is None else min(both, best)
+        results.append(Result(benchmark, counts[benchmark.kernel], timing, again, added, loop, both))
+    others = {name: min(run_loop(loops, name, launches, one) for _ in range(rounds)) for name in OTHER_LOOPS}
+    return results, others
 
 
 def table(results: list[Result], others: dict[str, float]) -> str:
@@ -204,6 +224,7 @@ def main() -> int:
         "--write", action="store_true", help=f"write the tables to {REPORT.relative_to(REPORT.parent.parent)}"
     )
     parser.add_argument("--launches", type=int, default=7, help="of each kernel; the best counts")
+    parser.add_argument("--rounds", type=int, default=2, help="of kernel and loop in turn; the best counts")
     parser.add_argument("only", nargs="*", help=f"some of: {', '.join(b.name for b in BENCHMARKS)}")
     options = parser.parse_args()
     unknown = set(options.only) - {b.name for b in BENCHMARKS}
@@ -211,7 +232,7 @@ def main() -> int:
         parser.error(f"unknown benchmark {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory(prefix="speed-") as directory:
         log: Callable[[str], None] = lambda text: print(f"… {text}", file=sys.stderr, flush=True)  # noqa: E731
-        results, others = measure(Path(directory), options.launches, options.only, log)
+        results, others = measure(Path(directory), options.launches, options.rounds, options.only, log)
     found = targets(results)
     text = f"{table(results, others)}\n\n{target_table(found)}\n"
     if options.json:

@@ -121,7 +121,9 @@ class Collectives(Statements):
         operand = amount if form in ("up", "down") else f"(i32){amount}"
         text = f"{call[form]}({place.mask}, {value}, {operand}, {width})"
         if not place.full:
-            text = f"keep_member({place.mask} & live, source_{form}(lane, {amount}, {width}u), {text}, {value})"
+            text = (
+                f"keep_member({place.mask} & live, source_{form}(lane, {amount}, {width}u), {text}, {value})"
+            )
         return [*nodes, self.define(name, kind, text, Reach.THREAD, scope)]
 
     def common_reach(self, place: Place) -> Reach:

@@ -75,7 +75,6 @@ def build_emulation(source: Path) -> Path:
 
 def build_simulated(source: Path) -> Path:
     from evoengineer.device.sim.session import cudart_directory
-
     from evoengineer.errors import CompileError
 
     output = source.with_suffix(".simulated")

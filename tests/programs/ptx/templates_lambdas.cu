@@ -1,5 +1,5 @@
-// Templates, functors, lambdas inside kernels, variadic packs, constexpr tables, operator overloading
-// and move-only helpers: C++ that must come out as the same numbers.
+// Templates, functors, lambdas inside kernels, variadic packs, constexpr tables, operator overloading,
+// small matrices: C++ that must come out as the same numbers.
 #include "../check.h"
 
 struct AddTo { int k; __host__ __device__ int operator()(int x) const { return x + k; } };

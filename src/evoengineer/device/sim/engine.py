@@ -23,6 +23,7 @@ from evoengineer.errors import DeviceError, UsageError
 
 CHECKS = ("memory", "race", "init")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
+REGISTER_FILE = 65536  # 32-bit registers a block may have, on every card since 2012
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,9 @@ def kernel_info(linked: LinkedModule, function: Function) -> KernelInfo:
     shared = sum(v.bytes for v in body.variables if v.space == "shared")
     local = sum(v.bytes for v in body.variables if v.space == "local")
     const = sum(v.bytes for v in linked.variables.values() if v.space == "const")
-    registers = min(255, max(16, len(body.registers) // 4))
+    # ptxas is not asked: a guess, but never so many that a block of the largest size could not start.
+    most = REGISTER_FILE // (function.max_threads or 1024) // 8 * 8
+    registers = min(255, most, max(16, len(body.registers) // 4))
     return KernelInfo(
         function.name, tuple(offsets), tuple(p.bytes for p in function.params), end, shared, function.max_threads or 1024,
         local, const, registers)  # fmt: skip

@@ -6,13 +6,14 @@ import hashlib
 from dataclasses import dataclass, field
 
 from evoengineer.device.sim.codegen import abi
-from evoengineer.device.sim.codegen.unit import FunctionUnit, Program, make_unit
+from evoengineer.device.sim.codegen.unit import RESERVED_SHARED, FunctionUnit, Program, make_unit
 from evoengineer.device.sim.ptx.flow import destinations, reachability, sources
 from evoengineer.device.sim.ptx.model import Addr, Function, Instr, Operand, Reg, Sym, Variable, Vec
 from evoengineer.device.sim.ptx.parser import parse_module
 from evoengineer.errors import PtxError, UnsupportedError
 
 MODES = ("optimised", "varying")
+RESERVED_BYTES = 1024  # shared memory that the system keeps for itself in every block
 
 
 @dataclass(slots=True)
@@ -143,6 +144,9 @@ def _lay_out_shared(program: Program, module: LinkedModule) -> None:
             end = -(-end // variable.align) * variable.align
             program.shared[variable.name] = end
             end += variable.bytes
+    if any(Reg(RESERVED_SHARED) in i.args for u in program.units for i in u.body.instrs):
+        program.shared[RESERVED_SHARED] = -(-end // 128) * 128
+        end = program.shared[RESERVED_SHARED] + RESERVED_BYTES
     dynamic = [v for v in used.values() if not v.bytes]
     start = -(-end // 16) * 16 if dynamic else end
     for variable in dynamic:

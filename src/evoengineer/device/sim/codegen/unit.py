@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evoengineer.device.sim.codegen.emitter import Emitter, Val
 
 GRID_WORKSPACE = "%grid_workspace"  # symbol 0: where cooperative groups keep their grid barrier
+RESERVED_SHARED = "%reserved_smem_offset_1"  # where they keep the scratch of tiles of several warps
 _MEMORY_OPS = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma", "tex", "tld4", "suld", "sust", "sured",
                "mbarrier"}  # fmt: skip
 _SITE_OPS = _MEMORY_OPS | {"trap", "call", "brkpt"}
@@ -155,6 +156,8 @@ class FunctionUnit:
                 return e.uniform(e.ins(f"sub i32 {total}, {self.program.shared_bytes}"), 32)
             case "%total_smem_size" | "%aggr_smem_size":
                 return e.uniform(e.warp_field(abi.SHARED_BYTES, "i32"), 32)
+            case "%reserved_smem_offset_1":
+                return e.constant(self.program.shared[RESERVED_SHARED], 32)
             case "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi":
                 value = e.uniform(e.call("i64", "rt_clock", [("ptr", "%w")]), 64)
                 if base.endswith("_hi"):
@@ -325,7 +328,7 @@ def _site(instr: Instr, files: dict[int, str]) -> SiteInfo:
         access = abi.STORE if "store" in mods else abi.LOAD
         size = each
     if instr.op == "mbarrier":
-        size, access, space = 8, abi.ATOMIC, abi.SPACES["shared"]
+        size, access, space = 8, abi.STORE if "init" in mods else abi.ATOMIC, abi.SPACES["shared"]
     align = size if size in (1, 2, 4, 8, 16, 32) else each
     file, line = instr.location
     return SiteInfo(size, min(align, 32), space, access, 1, files.get(file, ""), line, instr.text)
