@@ -17,7 +17,7 @@ from evoengineer.device.sim.image import KernelImage
 from evoengineer.device.sim.native import Memory, launch, load_runtime
 from evoengineer.device.sim.program import MODES, LinkedModule, link, refuse_unsupported
 from evoengineer.device.sim.ptx.model import Function
-from evoengineer.device.sim.ptx.parser import parse_body
+from evoengineer.device.sim.ptx.body import parse_body
 from evoengineer.device.sim.report import cuda_error, describe
 from evoengineer.errors import DeviceError, UsageError
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from evoengineer.device.sim.ptx.flow import destinations
 from evoengineer.device.sim.ptx.model import Addr, Body, Imm, Instr, Not, Operand, Pair, Reg, Sym, Vec
-from evoengineer.device.sim.ptx.parser import VIDEO_OPS
+from evoengineer.device.sim.ptx.body import VIDEO_OPS
 
 
 @dataclass(frozen=True, slots=True)

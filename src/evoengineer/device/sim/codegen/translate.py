@@ -25,7 +25,7 @@ from evoengineer.device.sim.codegen.integer import choose
 from evoengineer.device.sim.codegen.unit import FunctionUnit, has_effect
 from evoengineer.device.sim.ptx.flow import Block, destinations
 from evoengineer.device.sim.ptx.model import Imm, Instr, Reg
-from evoengineer.device.sim.ptx.parser import VIDEO_OPS
+from evoengineer.device.sim.ptx.body import VIDEO_OPS
 from evoengineer.errors import UnsupportedError
 
 Handler = Callable[[Emitter, Instr], None]
@@ -172,9 +172,9 @@ class Translator(Emitter):
             self.write(Reg(name), Val(a.bits, a.form, phis, f"i{a.bits}"))
 
     def _touch(self, operand: object) -> None:
-        from evoengineer.device.sim.ptx.flow import _names
+        from evoengineer.device.sim.ptx.flow import operand_names
 
-        for name in _names(operand):  # type: ignore[arg-type]
+        for name in operand_names(operand):  # type: ignore[arg-type]
             self._register(name)
 
     def _merge_form(self, name: str, val: Val, uniform: bool) -> Val:

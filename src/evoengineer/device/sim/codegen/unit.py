@@ -9,7 +9,7 @@ from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
 from evoengineer.device.sim.ptx.flow import Flow, build_flow, destinations, is_barrier, is_warp_sync
 from evoengineer.device.sim.ptx.model import Body, Function, Instr, Reg, Sym
-from evoengineer.device.sim.ptx.parser import parse_body
+from evoengineer.device.sim.ptx.body import parse_body
 from evoengineer.errors import PtxError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from evoengineer.device.sim.ptx.body import SPECIAL
 from evoengineer.device.sim.ptx.model import Addr, Body, Imm, Instr, Not, Operand, Pair, Reg, Sym, Vec
-from evoengineer.device.sim.ptx.parser import SPECIAL
 from evoengineer.errors import PtxError
 
 _ENDS = {"bra", "ret", "exit", "trap", "brx"}
@@ -41,7 +41,7 @@ def is_warp_sync(instr: Instr) -> bool:
     """Does the instruction wait for the other lanes of a member mask?"""
     if instr.op in ("bar", "barrier"):
         return "warp" in instr.mods
-    if instr.op == "vote" or instr.op == "shfl":
+    if instr.op in ("vote", "shfl"):
         return "sync" in instr.mods
     return instr.op in _SYNC_OPS
 
@@ -144,7 +144,7 @@ def destinations(instr: Instr) -> list[str]:
     """Registers that the instruction writes."""
     if instr.op in _NO_DESTINATION or not instr.args:
         if instr.op in ("bar", "barrier") and "red" in instr.mods:
-            return _names(instr.args[0])
+            return operand_names(instr.args[0])
         return []
     if instr.op == "wmma" and "store" in instr.mods:
         return []
@@ -156,10 +156,7 @@ def destinations(instr: Instr) -> list[str]:
         return []
     if isinstance(instr.args[0], Addr):
         return []
-    found = _names(instr.args[0])
-    if instr.op == "setp" or instr.op == "elect":
-        found = [n for n in found if n != "_"]
-    return [n for n in found if n != "_"]
+    return [n for n in operand_names(instr.args[0]) if n != "_"]
 
 
 def sources(instr: Instr) -> list[str]:
@@ -167,20 +164,20 @@ def sources(instr: Instr) -> list[str]:
     found: list[str] = [instr.guard.name] if instr.guard is not None else []
     skip = 1 if destinations(instr) or (instr.args and instr.args[0] == Reg("_")) else 0
     for arg in instr.args[skip:]:
-        found += _names(arg)
+        found += operand_names(arg)
     return found
 
 
-def _names(operand: Operand) -> list[str]:
+def operand_names(operand: Operand) -> list[str]:
     match operand:
         case Reg(name):
             return [] if is_special(name) else [name]
         case Not(reg):
             return [reg.name]
         case Pair(first, second):
-            return _names(first) + _names(second)
+            return operand_names(first) + operand_names(second)
         case Vec(items):
-            return [n for item in items for n in _names(item)]
+            return [n for item in items for n in operand_names(item)]
         case Addr(base, _):
             return [base.name] if isinstance(base, Reg) else []
         case Imm() | Sym():

@@ -50,15 +50,15 @@ class Addr:
 class Vec:
     """`{a, b, …}`, also the bracketed operand of texture instructions."""
 
-    items: tuple["Operand", ...]
+    items: tuple[Operand, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """`d|p`: a destination with a predicate beside it."""
 
-    first: "Operand"
-    second: "Operand"
+    first: Operand
+    second: Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Variable:
     space: str  # global, const, shared, local
     align: int
     bytes: int  # 0: an extern array of unknown size
-    init: tuple["Initial", ...] = ()
+    init: tuple[Initial, ...] = ()
     external: bool = False
     managed: bool = False
 
