@@ -16,8 +16,8 @@ from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.image import KernelImage
 from evoengineer.device.sim.native import Memory, launch, load_runtime
 from evoengineer.device.sim.program import MODES, LinkedModule, link, refuse_unsupported
-from evoengineer.device.sim.ptx.model import Function
 from evoengineer.device.sim.ptx.body import parse_body
+from evoengineer.device.sim.ptx.model import Function
 from evoengineer.device.sim.report import cuda_error, describe
 from evoengineer.errors import DeviceError, UsageError
 
@@ -199,10 +199,16 @@ class Engine:
                 if name in module.variables:
                     symbols[i] = module.variables[name].address
             image.request = structs.Launch(
-                functions=image.functions, sites=image.sites, params=self._params, symbols=symbols,
-                compile=structs.compile_callback(image.compile_block), function_count=len(image.functions),
-                site_count=len(image.plan.sites), tick_limit=self.tick_limit, wall_limit_seconds=self.wall_limit_seconds,
-            )  # fmt: skip
+                functions=image.functions,
+                sites=image.sites,
+                params=self._params,
+                symbols=symbols,
+                compile=structs.compile_callback(image.compile_block),
+                function_count=len(image.functions),
+                site_count=len(image.plan.sites),
+                tick_limit=self.tick_limit,
+                wall_limit_seconds=self.wall_limit_seconds,
+            )
         return image.request
 
     def _flags(self, image: KernelImage, cooperative: bool) -> int:
@@ -242,5 +248,13 @@ def kernel_info(linked: LinkedModule, function: Function) -> KernelInfo:
     most = REGISTER_FILE // (function.max_threads or 1024) // 8 * 8
     registers = min(255, most, max(16, len(body.registers) // 4))
     return KernelInfo(
-        function.name, tuple(offsets), tuple(p.bytes for p in function.params), end, shared, function.max_threads or 1024,
-        local, const, registers)  # fmt: skip
+        function.name,
+        tuple(offsets),
+        tuple(p.bytes for p in function.params),
+        end,
+        shared,
+        function.max_threads or 1024,
+        local,
+        const,
+        registers,
+    )

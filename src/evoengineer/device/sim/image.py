@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from evoengineer.device.sim import jit, structs
-from evoengineer.device.sim.codegen import abi, translate, warp
+from evoengineer.device.sim.codegen import abi, fast, slow, translate, warp
 from evoengineer.device.sim.codegen.unit import FunctionUnit, Program, SiteInfo
 from evoengineer.device.sim.program import LinkedModule, build_program, launch_flags
 from evoengineer.device.sim.ptx.flow import Block, reachability
@@ -121,8 +121,8 @@ class KernelImage:
         entries: dict[int, int] = {}
         fast_code = b""
         if not program.force_vectors:
-            entries = translate.fast_entries(kernel)
-            fast_code = jit.compile_ir(translate.module_text([translate.fast_function(kernel, entries)]))
+            entries = fast.fast_entries(kernel)
+            fast_code = jit.compile_ir(translate.module_text([fast.fast_function(kernel, entries)]))
         functions = tuple(_plan_function(unit, entries if unit is kernel else {}) for unit in program.units)
         symbols = tuple(sorted(program.symbols, key=lambda name: program.symbols[name]))
         count = sum(len(unit.body.instrs) for unit in program.units)
@@ -147,7 +147,7 @@ class KernelImage:
         for plan in self.plan.functions:
             self._fill_function(self.functions[plan.number], plan)
         self.sites = (structs.Site * max(len(self.plan.sites), 1))(
-            *((s.bytes, s.align, s.space, s.access, s.lanes) for s in self.plan.sites)
+            *(structs.Site(s.bytes, s.align, s.space, s.access, s.lanes) for s in self.plan.sites)
         )
         if self.plan.fast_code:
             library, found = jit.link(self.plan.fast_code, ["f0_fast"])
@@ -191,7 +191,7 @@ class KernelImage:
             code = path.read_bytes()
         except OSError:
             unit = next(u for u in self.program.units if self.program.functions[u.function.name] == function)
-            code = jit.compile_ir(translate.module_text([translate.slow_block(unit, i) for i in group]))
+            code = jit.compile_ir(translate.module_text([slow.slow_block(unit, i) for i in group]))
             _save(path, code)
         names = {i: f"f{function}_b{i}" for i in group}
         library, found = jit.link(code, list(names.values()))
@@ -211,8 +211,17 @@ def _plan_function(unit: FunctionUnit, entries: dict[int, int]) -> FunctionPlan:
         conversions += _conversions(unit, block)
         blocks.append(_plan_block(unit, block, entries.get(block.index, -1), first, len(conversions) - first))
     return FunctionPlan(
-        unit.program.functions[unit.function.name], unit.function.name, unit.frame_bytes, unit.local_bytes, unit.param_bytes,
-        unit.result_bytes, tuple(blocks), tuple(conversions), tuple(reachability(unit.flow.blocks)), _groups(unit))  # fmt: skip
+        unit.program.functions[unit.function.name],
+        unit.function.name,
+        unit.frame_bytes,
+        unit.local_bytes,
+        unit.param_bytes,
+        unit.result_bytes,
+        tuple(blocks),
+        tuple(conversions),
+        tuple(reachability(unit.flow.blocks)),
+        _groups(unit),
+    )
 
 
 def _conversions(unit: FunctionUnit, block: Block) -> list[tuple[int, int, int, int, int]]:

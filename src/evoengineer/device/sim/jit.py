@@ -60,7 +60,7 @@ def compile_ir(text: str) -> bytes:
         for function in module.functions:
             if not function.is_declaration:
                 passes.run(function, builder)
-        return machine.emit_object(module)
+        return bytes(machine.emit_object(module))
 
 
 def link(code: bytes, names: list[str]) -> tuple[object, dict[str, int]]:

@@ -97,7 +97,7 @@ def _behind_pointers(module: LinkedModule) -> set[str]:
 
 def _address_taken(module: LinkedModule, name: str) -> bool:
     return any(
-        f"mov.u64" in f.text and f", {name};" in f.text or f"mov.b64" in f.text and f", {name};" in f.text
+        ("mov.u64" in f.text and f", {name};" in f.text) or ("mov.b64" in f.text and f", {name};" in f.text)
         for f in module.functions.values()
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,8 @@ _CUDA_ERRORS = {
     "unsupported": 801,
 }  # fmt: skip
 _TITLES = {
-    "barrier_divergence": "Barrier not reached by all threads", "deadlock": "Deadlock", "missing_members": "Missing members",
+    "barrier_divergence": "Barrier not reached by all threads", "deadlock": "Deadlock",
+    "missing_members": "Missing members",
     "instruction_budget": "Instruction budget exceeded", "wall_limit": "Time limit exceeded", "trap": "Trap",
     "assert": "Assertion failed", "stack_overflow": "Stack overflow", "invalid_call": "Invalid function pointer",
     "illegal_instruction": "Illegal instruction", "invalid_free": "Invalid free", "unsupported": "Not supported",
@@ -35,7 +37,7 @@ def cuda_error(code: int) -> int:
 
 
 def describe(
-    error: ErrorRecord, image: "KernelImage", grid: tuple[int, int, int], block: tuple[int, int, int]
+    error: ErrorRecord, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]
 ) -> str:
     """The report: what, where in the source, which thread, what lies at the address."""
     name = abi.ERROR_NAMES[error.code]
@@ -101,8 +103,9 @@ def _memory_lines(name: str, error: ErrorRecord) -> list[str]:
     elif error.space == abi.SPACES["local"]:
         what = "thread's local memory"
     if error.address < start:
+        before = start - error.address
         return [
-            f"    {address} is {start - error.address} bytes before the nearest {what} at 0x{start:x} of size {size} bytes"
+            f"    {address} is {before} bytes before the nearest {what} at 0x{start:x} of size {size} bytes"
         ]
     if error.address >= start + size:
         past = error.address - start - size
@@ -112,16 +115,15 @@ def _memory_lines(name: str, error: ErrorRecord) -> list[str]:
     ]
 
 
-def _source(image: "KernelImage", site: int) -> str:
+def _source(image: KernelImage, site: int) -> str:
     if site >= len(image.plan.sites):
         return ""
     info = image.plan.sites[site]
     return f"{Path(info.file).name}:{info.line}" if info.line and info.file else ""
 
 
-def _triple(values: object) -> str:
-    x, y, z = values  # type: ignore[misc]
-    return f"({x},{y},{z})"
+def _triple(values: Iterable[int]) -> str:
+    return "(" + ",".join(str(value) for value in values) + ")"
 
 
 @cache

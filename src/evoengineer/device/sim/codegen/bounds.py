@@ -34,7 +34,12 @@ def check_groups(e: Emitter, block: Block) -> dict[int, CheckGroup]:
     open_groups: dict[tuple[str, int, int, int, int], CheckGroup] = {}
     for instr in block.instrs:
         address = next((a for a in instr.args if isinstance(a, Addr)), None)
-        if instr.op in ("ld", "ldu", "st") and instr.guard is None and address and isinstance(address.base, Reg):
+        if (
+            instr.op in ("ld", "ldu", "st")
+            and instr.guard is None
+            and address
+            and isinstance(address.base, Reg)
+        ):
             info = e.unit.program.sites[e.unit.sites[id(instr)]]
             if info.space in _GROUPED_SPACES:
                 phase = address.offset % info.align
@@ -82,7 +87,9 @@ def _check_group(e: Emitter, group: CheckGroup, instr: Instr, where: Val, bytes_
     for member, offset in group.members:
         there = plus(e, where, e.constant(offset - first, 64)) if offset != first else where
         e.call("void", "rt_checkv", [*_who(e, e.unit.sites[id(member)]), ("ptr", e.spill(there))])
-    e.call("void", "rt_remember", [("ptr", "%w"), ("i32", str(shared_site)), ("i64", probe), ("i64", str(span))])
+    e.call(
+        "void", "rt_remember", [("ptr", "%w"), ("i32", str(shared_site)), ("i64", probe), ("i64", str(span))]
+    )
     e.casts, e.splats = known
     e.branch(hit)
     e.label(hit)

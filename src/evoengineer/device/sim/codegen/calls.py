@@ -47,8 +47,8 @@ def call(e: Emitter, instr: Instr, buffers: CallBuffers) -> None:
     head = [("ptr", "%w"), ("i32", e.active_bits())]
     if isinstance(target, Reg):
         where = ("ptr", e.spill(e.read(target, 64)))
-        e.call("void", "rt_call_indirect", [
-            *head, where, ("ptr", arguments), ("i32", str(stride)), ("ptr", results), ("i32", str(result_stride)), site])  # fmt: skip
+        areas = [("ptr", arguments), ("i32", str(stride)), ("ptr", results), ("i32", str(result_stride))]
+        e.call("void", "rt_call_indirect", [*head, where, *areas, site])
         return
     assert isinstance(target, Sym)
     if target.name in e.unit.program.functions:

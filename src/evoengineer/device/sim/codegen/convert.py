@@ -13,7 +13,8 @@ from evoengineer.device.sim.codegen.floating import (
     relu,
     saturated,
 )
-from evoengineer.device.sim.codegen.integer import pack, unpack, widen
+from evoengineer.device.sim.codegen.integer import widen
+from evoengineer.device.sim.codegen.moves import pack, unpack
 from evoengineer.device.sim.ptx.model import Instr
 
 _INTEGER_ROUNDING = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
@@ -252,9 +253,8 @@ def _float_int(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
         result = e.call(e.t(n, kind), name, [(e.t(n, src), x)])
         if bits == 64 or source == "f64":
             nan = e.ins(f"fcmp uno {e.t(n, src)} {x}, {x}")
-            result = e.ins(
-                f"select {e.t(n, 'i1')} {nan}, {e.t(n, kind)} {e.k(n, kind, -(1 << (bits - 1)))}, {e.t(n, kind)} {result}"
-            )
+            lowest = e.k(n, kind, -(1 << (bits - 1)))
+            result = e.ins(f"select {e.t(n, 'i1')} {nan}, {e.t(n, kind)} {lowest}, {e.t(n, kind)} {result}")
         return result
 
     return e.alu(bits, kind, [(val, ty)], fn)

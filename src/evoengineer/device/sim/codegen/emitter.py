@@ -318,7 +318,8 @@ class Emitter:
                     for i in range(form.segments)
                 ]
                 val = Val(val.bits, form, [self.ins(p) for p in picks], val.type)
-            assert val.form is not None and val.form.stride == form.stride, (name, val, form, self.where())
+            assert val.form is not None, (name, val, form, self.where())
+            assert val.form.stride == form.stride, (name, val, form, self.where())
             val = self.refine(val, form.segments)
             for i, part in enumerate(val.names):
                 part = self.cast(part, val.type, f"i{val.bits}", 1)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 
 from evoengineer.device.sim.codegen.emitter import FLOAT_BITS, Emitter, Val, bits_of
-from evoengineer.device.sim.codegen.integer import pack, unpack
+from evoengineer.device.sim.codegen.moves import pack, unpack
 from evoengineer.device.sim.ptx.model import Instr
 
 # bf16 stays an integer: LLVM has no vector code for `bfloat` on most processors.

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from evoengineer.device.sim.ptx.body import VIDEO_OPS
 from evoengineer.device.sim.ptx.flow import destinations
 from evoengineer.device.sim.ptx.model import Addr, Body, Imm, Instr, Not, Operand, Pair, Reg, Sym, Vec
-from evoengineer.device.sim.ptx.body import VIDEO_OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def join(a: Form | None, b: Form | None) -> Form | None:
 def special_form(name: str, block: tuple[int, int, int]) -> Form | None:
     """The form of a special register in blocks of this shape."""
     x, y, _ = block
-    base = name.split(".")[0]
+    base = name.split(".", maxsplit=1)[0]
     if base == "%laneid":
         return Form(1, 1)
     if base != "%tid":
@@ -70,7 +70,7 @@ def infer_forms(body: Body, block: tuple[int, int, int], local_bytes: int) -> di
     """The form of each register. Registers that are never written are uniform (their value is arbitrary)."""
     forms: dict[str, Form | None] = {}
 
-    def form_of(operand: Operand) -> Form | None | type[Unknown]:
+    def form_of(operand: Operand) -> Form | type[Unknown] | None:
         if isinstance(operand, Reg):
             if operand.name in body.registers:
                 return forms.get(operand.name, Unknown)
@@ -115,11 +115,11 @@ def transfer(instr: Instr, form_of: Callable[[Operand], object]) -> object:
         return None
     if op in ("vote", "redux", "activemask", "elect", "clock"):
         return UNIFORM
-    if op == "bar" or op == "barrier":
+    if op in ("bar", "barrier"):
         return UNIFORM
     if op == "isspacep":
         return None if "const" in instr.mods else _flat(instr, form_of)
-    if op == "ld" or op == "ldu":
+    if op in ("ld", "ldu"):
         address = instr.args[1]
         assert isinstance(address, Addr)
         if "param" in instr.mods and not isinstance(address.base, Reg):

@@ -40,9 +40,10 @@ def tex(e: Emitter, instr: Instr) -> None:
             vals += [e.read(x, 32) for x in (extra.items if isinstance(extra, Vec) else (extra,))]
         lod = e.spill_all(vals)
     out = e.alloca(512)
-    e.call("void", "rt_tex", [
-        ("ptr", "%w"), ("i32", str(e.unit.sites[id(instr)])), ("i32", e.active_bits()), ("i32", str(descriptor)), ("ptr", out),
-        ("ptr", e.spill(e.read(handle, 64))), ("ptr", _coordinates(e, coordinates, _COORDINATES[shape])), ("ptr", lod)])  # fmt: skip
+    site = ("i32", str(e.unit.sites[id(instr)]))
+    where = [("ptr", e.spill(e.read(handle, 64))), ("ptr", _coordinates(e, coordinates, _COORDINATES[shape]))]
+    head = [("ptr", "%w"), site, ("i32", e.active_bits()), ("i32", str(descriptor)), ("ptr", out)]
+    e.call("void", "rt_tex", [*head, *where, ("ptr", lod)])
     to = instr.args[0]
     for i, target in enumerate(to.items if isinstance(to, Vec) else (to,)):
         e.write(target, e.reload(out, 32, i))
@@ -100,7 +101,7 @@ def query(e: Emitter, instr: Instr) -> None:
     """txq and suq."""
     what = next(m for m in instr.mods if m in _QUERIES)
     operand = instr.args[1]
-    handle = operand.items[0] if isinstance(operand, Vec) else operand.base  # type: ignore[union-attr]
+    handle: Operand = operand.items[0] if isinstance(operand, Vec) else operand.base  # type: ignore
     out = e.alloca(128)
     e.call(
         "void",

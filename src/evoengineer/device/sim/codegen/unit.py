@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
+from evoengineer.device.sim.ptx.body import parse_body
 from evoengineer.device.sim.ptx.flow import Flow, build_flow, destinations, is_barrier, is_warp_sync
 from evoengineer.device.sim.ptx.model import Body, Function, Instr, Reg, Sym
-from evoengineer.device.sim.ptx.body import parse_body
 from evoengineer.errors import PtxError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 GRID_WORKSPACE = "%grid_workspace"  # symbol 0: where cooperative groups keep their grid barrier
 RESERVED_SHARED = "%reserved_smem_offset_1"  # where they keep the scratch of tiles of several warps
-_MEMORY_OPS = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma", "tex", "tld4", "suld", "sust", "sured",
-               "mbarrier"}  # fmt: skip
+_MEMORY_OPS = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma", "tex", "tld4", "suld",
+               "sust", "sured", "mbarrier"}  # fmt: skip
 _SITE_OPS = _MEMORY_OPS | {"trap", "call", "brkpt"}
 _EFFECTS = _MEMORY_OPS - {"ld", "ldu", "tex", "tld4", "suld"} | {"call", "membar", "fence", "nanosleep"}
 
@@ -48,7 +48,7 @@ class Program:
     shared: dict[str, int] = field(default_factory=dict)  # shared variable → offset
     shared_bytes: int = 0  # static part
     functions: dict[str, int] = field(default_factory=dict)
-    units: list["FunctionUnit"] = field(default_factory=list)
+    units: list[FunctionUnit] = field(default_factory=list)
     sites: list[SiteInfo] = field(default_factory=list)
     flush_denormals: bool = False
     kernels: frozenset[str] = frozenset()
@@ -90,7 +90,7 @@ class FunctionUnit:
 
     # -- names in the text -----------------------------------------------------------------------
 
-    def symbol(self, e: "Emitter", sym: Sym) -> "Val":
+    def symbol(self, e: Emitter, sym: Sym) -> Val:
         """The address of a variable, parameter or function."""
         from evoengineer.device.sim.codegen.emitter import Val
 
@@ -118,7 +118,7 @@ class FunctionUnit:
             raise e.unsupported(f"dynamic parallelism (launch of {name})")
         raise PtxError(f"unknown symbol {name!r} in {e.where()}")
 
-    def special(self, e: "Emitter", name: str) -> "Val":
+    def special(self, e: Emitter, name: str) -> Val:
         """The value of a special register."""
         from evoengineer.device.sim.codegen.emitter import Val
 
@@ -180,13 +180,16 @@ class FunctionUnit:
             case "%cluster_nctaid" | "%cluster_nctarank":
                 return e.constant(1, 32)
         if base.startswith("%lanemask_"):
-            masks = {"eq": lambda i: 1 << i, "lt": lambda i: (1 << i) - 1, "le": lambda i: (2 << i) - 1,
-                     "gt": lambda i: -(2 << i), "ge": lambda i: -(1 << i)}[base[10:]]  # fmt: skip
-            items = ", ".join(f"i32 {((masks(i) + (1 << 31)) % (1 << 32)) - (1 << 31)}" for i in range(32))
+            kind = base[10:]
+            masks = [
+                {"eq": 1 << i, "lt": (1 << i) - 1, "le": (2 << i) - 1, "gt": -(2 << i), "ge": -(1 << i)}[kind]
+                for i in range(32)
+            ]
+            items = ", ".join(f"i32 {((mask + (1 << 31)) % (1 << 32)) - (1 << 31)}" for mask in masks)
             return e.varying(f"<{items}>", 32)
         raise UnsupportedError(f"special register {name} is not supported by the simulated GPU")
 
-    def _thread_index(self, e: "Emitter", name: str, axis: int) -> "Val":
+    def _thread_index(self, e: Emitter, name: str, axis: int) -> Val:
         from evoengineer.device.sim.codegen.emitter import Val
 
         x, y, z = self.block_shape

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from evoengineer.device.sim.codegen.emitter import Emitter
-from evoengineer.device.sim.ptx.model import Instr
 from evoengineer.device.sim.ptx.body import VIDEO_OPS
+from evoengineer.device.sim.ptx.model import Instr
 
 _OPERATIONS = ("add", "sub", "absdiff", "min", "max", "set", "avrg", "shl", "shr", "mad")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")

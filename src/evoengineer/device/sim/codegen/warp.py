@@ -181,8 +181,8 @@ def nanosleep(e: Emitter, instr: Instr) -> None:
 
 # -- matrix operations -----------------------------------------------------------------------------------
 
-_MATRIX_TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "f32": 3, "f64": 4, "s8": 5, "u8": 6, "s4": 7, "u4": 8, "b1": 9, "s32": 10,
-                 "e4m3": 11, "e5m2": 12}  # fmt: skip
+_MATRIX_TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "f32": 3, "f64": 4, "s8": 5, "u8": 6, "s4": 7, "u4": 8,
+                 "b1": 9, "s32": 10, "e4m3": 11, "e5m2": 12}  # fmt: skip
 
 
 def _shape(instr: Instr) -> tuple[int, int, int]:
