@@ -329,7 +329,7 @@ class Expressions:
             f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} * {b} + {c})", f"({a} + {b})", f"({a} * {b})",
             f"fma{f}({a}, {b}, {c})", f"fma{f}({a}, {b}, {c})", f"(-{a})", f"fabs{f}({a})",
             f"fmin{f}({a}, {b})", f"fmax{f}({a}, {b})", f"({a} < {b} ? {a} : {b})", f"({a} / {b})",
-            f"sqrt{f}(fabs{f}({a}))", f"sqrt{f}({a})", f"floor{f}({a})", f"ceil{f}({a})", f"trunc{f}({a})",
+            f"sqrt{f}(fabs{f}({a}))", f"sqrt{f}({a})", f"round_down({a})", f"round_up({a})", f"trunc{f}({a})",
             f"rint{f}({a})", f"copysign{f}({a}, canon({b}))", f"__{letter}add_{mode}({a}, {b})",
             f"__{letter}mul_{mode}({a}, {b})", f"{fma}({a}, {b}, {c})", f"__{letter}div_{mode}({a}, {b})",
             f"__{letter}sqrt_{mode}({a})",

@@ -101,6 +101,12 @@ def infer_forms(body: Body, block: tuple[int, int, int], local_bytes: int) -> di
                 if new != old:
                     forms[name] = new  # type: ignore[assignment]
                     changed = True
+        if not changed:
+            # Registers defined only through one another start with an arbitrary value: uniform, until
+            # their definitions say otherwise.
+            circular = {name for instr in body.instrs for name in destinations(instr) if name not in forms}
+            forms.update(dict.fromkeys(circular, UNIFORM))
+            changed = bool(circular)
     return {name: forms.get(name, UNIFORM) for name in body.registers}
 
 

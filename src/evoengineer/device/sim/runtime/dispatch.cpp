@@ -359,7 +359,9 @@ void dispatch(WarpState* w, Activation& a) {
             w->reduced = barrier_result(info.barrier_kind, g.ones, g.zeros);
         // FAST goes on after the barrier (the kernel's start, entry 0, apart: that is in front of it).
         const bool passed = !(info.flags & kBlockBarrier) || (!before_barrier && info.fast_entry > 0);
-        if (fast && passed && lanes == kFullMask && info.fast_entry >= 0 && w->live == kFullMask &&
+        // FAST has no form for a member mask that is not the full one and would hand the warp straight back.
+        const bool whole = !(info.flags & kBlockMemberSlot) || slot(a, info.member)[0] == kFullMask;
+        if (fast && passed && whole && lanes == kFullMask && info.fast_entry >= 0 && w->live == kFullMask &&
             back_to_fast(w, a, info, block)) {
             a.count = 0;
             from_fast(w, a, fast(w, a.frame, uint32_t(info.fast_entry)));

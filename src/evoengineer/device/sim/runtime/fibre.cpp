@@ -17,46 +17,33 @@ constexpr size_t kStackBytes = 4u << 20;
 
 size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// What fibre_switch leaves on a stack, lowest address first.
+// What a switch leaves on a stack, lowest address first.
 struct Saved {
     uint32_t mxcsr;
-    uint16_t x87;
-    uint16_t unused;
+    uint32_t unused;
     uint64_t r15, r14, r13, r12, rbx, rbp, resume;
 };
 
 }  // namespace
 
+// Two copies of one switch: each has its own indirect jump, to fibres or back, which then nearly always
+// goes to the same place and is predicted. (`ret` would be predicted to return to the caller.)
+#define SWITCH(name)                                                  \
+    "    .p2align 4\n    .globl " name "\n    .hidden " name "\n"      \
+    "    .type " name ", @function\n" name ":\n"                      \
+    "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n"               \
+    "    pushq %r13\n    pushq %r14\n    pushq %r15\n"               \
+    "    subq $8, %rsp\n    stmxcsr (%rsp)\n"                        \
+    "    movq %rsp, (%rdi)\n    movq %rsi, %rsp\n"                   \
+    "    ldmxcsr (%rsp)\n    addq $8, %rsp\n"                        \
+    "    popq %r15\n    popq %r14\n    popq %r13\n"                  \
+    "    popq %r12\n    popq %rbx\n    popq %rbp\n"                  \
+    "    popq %rcx\n    jmp *%rcx\n    .size " name ", .-" name "\n"
+
+asm("    .text\n" SWITCH("fibre_enter") SWITCH("fibre_leave"));
+
 asm(R"(
     .text
-    .p2align 4
-    .globl fibre_switch
-    .hidden fibre_switch
-    .type fibre_switch, @function
-fibre_switch:
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
-    subq $8, %rsp
-    stmxcsr (%rsp)
-    fnstcw 4(%rsp)
-    movq %rsp, (%rdi)
-    movq %rsi, %rsp
-    ldmxcsr (%rsp)
-    fldcw 4(%rsp)
-    addq $8, %rsp
-    popq %r15
-    popq %r14
-    popq %r13
-    popq %r12
-    popq %rbx
-    popq %rbp
-    ret
-    .size fibre_switch, .-fibre_switch
-
     .p2align 4
     .globl fibre_start
     .hidden fibre_start
@@ -113,7 +100,6 @@ void fibre_reset(Fibre& fibre, void (*entry)(void*), void* argument, uint32_t mx
     auto* saved = reinterpret_cast<Saved*>(fibre.stack_top - 64 - sizeof(Saved));
     memset(saved, 0, sizeof *saved);
     saved->mxcsr = mxcsr;
-    saved->x87 = 0x37f;
     saved->r12 = reinterpret_cast<uint64_t>(argument);
     saved->r13 = reinterpret_cast<uint64_t>(entry);
     saved->resume = reinterpret_cast<uint64_t>(&fibre_start);

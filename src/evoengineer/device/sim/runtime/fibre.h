@@ -21,8 +21,9 @@ struct Fibre {
 };
 
 // Saves the callee-saved state on the current stack, stores the stack pointer to *save and goes on
-// with the stack pointer `to`.
-extern "C" void fibre_switch(void** save, void* to);
+// with the stack pointer `to`: a fibre's (enter), or the worker's own (leave).
+extern "C" void fibre_enter(void** save, void* to);
+extern "C" void fibre_leave(void** save, void* to);
 
 // Maps a fibre whose frame and local areas are at least so large; false when the system refuses.
 bool fibre_create(Fibre& fibre, size_t frame_bytes, size_t local_bytes);

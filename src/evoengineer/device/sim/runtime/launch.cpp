@@ -60,7 +60,7 @@ void leave(WarpState* w, Request request) {
     Worker& k = *w->worker;
     k.request = request;
     if (request == Request::kWait) w->status = WarpStatus::kWaiting;
-    fibre_switch(&w->fibre->sp, k.native_sp);
+    fibre_leave(&w->fibre->sp, k.native_sp);
 }
 
 void on_native_stack(WarpState* w, void (*service)(Worker&, void*), void* argument) {

@@ -16,7 +16,7 @@ namespace {
 
 void resume(Worker& k, Fibre& fibre) {
     for (;;) {
-        fibre_switch(&k.native_sp, fibre.sp);
+        fibre_enter(&k.native_sp, fibre.sp);
         if (k.request != Request::kService) return;
         k.service(k, k.service_argument);
     }
