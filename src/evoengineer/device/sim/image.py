@@ -12,6 +12,7 @@ import os
 import pickle
 import tempfile
 import time
+import zlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -242,6 +243,7 @@ def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count:
     plan["site"] = unit.sites.get(id(head), 0)
     sync = block.warp_sync
     if sync is not None:
+        plan["barrier_kind"] = zlib.crc32(sync.name.encode())  # operations of one kind may be joined
         flags |= abi.BLOCK_WARP_SYNC | (abi.BLOCK_MEETING if sync.op in ("bar", "barrier") else 0)
         constant = warp.constant_members(sync)
         if constant is not None:

@@ -32,7 +32,9 @@ MAX_STRIDE = 1 << 20
 _INT = frozenset({"s16", "u16", "s32", "u32", "s64", "u64", "b16", "b32", "b64"})
 # Instructions whose result is a vector whatever their operands are: they are done by the runtime.
 _ALWAYS_VARYING = frozenset({"atom", "shfl", "match", "tex", "tld4", "suld", "mma", "wmma", "ldmatrix", "movmatrix",
-                             "sin", "cos", "lg2", "tanh", "ex2", "mbarrier", "call"}) | VIDEO_OPS  # fmt: skip
+                             "sin", "cos", "lg2", "tanh", "ex2", "mbarrier", "call",
+                             # these read the carry flag, which is no operand
+                             "addc", "subc", "madc"}) | VIDEO_OPS  # fmt: skip
 
 _DIRECTED = frozenset({"rz", "rm", "rp"})
 

@@ -48,21 +48,25 @@ def plus(e: Emitter, a: Val, b: Val, op: str = "add") -> Val:
 
 
 def _with_carry(e: Emitter, instr: Instr, a: Val, b: Val, bits: int, op: str) -> None:
+    """Add or subtract with the carry flag. As in the hardware, whose compiler mixes the two kinds (128-bit
+    division reads the outcome of subc.cc with addc), a subtraction sets the flag when it did *not* borrow."""
     kind = f"i{bits}"
-    carry_in = e.env.get(CARRY, e.constant(0, 1)) if instr.op.endswith("c") else None
+    carry_in = e.env.get(CARRY, e.constant(op == "sub", 1)) if instr.op.endswith("c") else None
     out: list[Val] = []
     va, vb = e.vector(a), e.vector(b)
+    flipped = f"splat (i1 {'true' if op == 'sub' else 'false'})"
     ty = f"<32 x {kind}>"
     total = e.ins(f"{op} {ty} {va}, {vb}")
     over = e.ins(f"icmp ult {ty} {total}, {va}" if op == "add" else f"icmp ult {ty} {va}, {vb}")
     if carry_in is not None:
-        step = e.ins(f"zext <32 x i1> {e.vector(carry_in)} to {ty}")
+        flag = e.ins(f"xor <32 x i1> {e.vector(carry_in)}, {flipped}")
+        step = e.ins(f"zext <32 x i1> {flag} to {ty}")
         again = e.ins(f"{op} {ty} {total}, {step}")
         more = e.ins(f"icmp ult {ty} {again}, {step}" if op == "add" else f"icmp ult {ty} {total}, {step}")
         total, over = again, e.ins(f"or <32 x i1> {over}, {more}")
     out.append(e.varying(total, bits))
     if "cc" in instr.mods:
-        e.env[CARRY] = e.varying(over, 1)
+        e.env[CARRY] = e.varying(e.ins(f"xor <32 x i1> {over}, {flipped}"), 1)
     e.write(instr.args[0], out[0])
 
 

@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "dispatch.h"
+
+#include "exchange.h"
 #include "scheduler.h"
 
 namespace {
@@ -43,7 +45,11 @@ BlockFn block_function(WarpState* w, const Activation& a, uint32_t block) {
     return fn;
 }
 
+}  // namespace
+
 void remove_group(Activation& a, uint32_t index) { a.groups[index] = a.groups[--a.count]; }
+
+namespace {
 
 // Adds lanes to the group of that block and status, or makes one.
 Group& join_group(Activation& a, uint32_t block, uint32_t lanes, GroupStatus status, uint32_t barrier) {
@@ -145,9 +151,20 @@ void follow(WarpState* w, Activation& a, int32_t next, uint32_t lanes, uint32_t 
          "all threads named in the mask must execute the same instruction", g.lanes, missing);
 }
 
+}  // namespace
+
 uint32_t members_of(const Activation& a, const BlockInfo& info, uint32_t lane) {
     return info.flags & kBlockMemberSlot ? slot(a, info.member)[lane] : info.member;
 }
+
+void run_block(WarpState* w, Activation& a, uint32_t block, uint32_t lanes) {
+    BlockFn fn = block_function(w, a, block);
+    a.running = block;
+    int32_t next = fn(w, a.frame, lanes);
+    follow(w, a, next, lanes, block);
+}
+
+namespace {
 
 // Lanes of a group at a warp-wide operation that can run: all their members are there as well.
 uint32_t complete_lanes(const WarpState* w, const Activation& a, const Group& g, uint32_t* missing) {
@@ -291,18 +308,8 @@ void wait_for_barrier(WarpState* w, Activation& a) {
             return;
         }
     }
-    uint32_t missing, elsewhere = 0;
+    uint32_t missing;
     complete_lanes(w, a, a.groups[0], &missing);
-    const uint32_t exchanges = a.function_info->blocks[a.groups[0].block].flags & (kBlockWarpSync | kBlockMeeting);
-    for (uint32_t i = 1; i < a.count; i++)
-        if ((a.function_info->blocks[a.groups[i].block].flags & (kBlockWarpSync | kBlockMeeting)) == kBlockWarpSync)
-            elsewhere |= a.groups[i].lanes;
-    // May be a valid program, so it is not called an error of the program.
-    if (exchanges == kBlockWarpSync && !(missing & ~elsewhere))
-        fail(w, kUnsupported, a.function_info->blocks[a.groups[0].block].site, missing,
-             "lanes 0x%08x are at this warp-wide operation and lanes 0x%08x at another one: the simulated "
-             "GPU cannot join operations at different places of the code (if they are not meant to be one, "
-             "lanes are missing from the member mask)", a.groups[0].lanes, missing);
     fail_missing(w, a, a.groups[0], missing);
 }
 
@@ -348,7 +355,7 @@ void dispatch(WarpState* w, Activation& a) {
         uint32_t lanes = 0;
         uint32_t index = pick(w, a, &lanes);
         if (index == a.count) {
-            wait_for_barrier(w, a);
+            if (!exchange_across(w, a)) wait_for_barrier(w, a);
             continue;
         }
         Group& g = a.groups[index];
@@ -374,10 +381,7 @@ void dispatch(WarpState* w, Activation& a) {
             arrive_at_barrier(w, a, block, lanes);
             continue;
         }
-        BlockFn fn = block_function(w, a, block);
-        a.running = block;
-        int32_t next = fn(w, a.frame, lanes);
-        follow(w, a, next, lanes, block);
+        run_block(w, a, block, lanes);
     }
 }
 

@@ -34,6 +34,12 @@ struct Activation {
     Group groups[2 * kLanes];  // a lane is in one; `meet` makes new ones before it drops empty ones
 };
 
+void remove_group(Activation& a, uint32_t index);
+// The member mask that a lane gives to the operation at the block's start.
+uint32_t members_of(const Activation& a, const BlockInfo& info, uint32_t lane);
+// Runs a block in its SLOW form and sends the lanes where it says.
+void run_block(WarpState* w, Activation& a, uint32_t block, uint32_t lanes);
+
 // A new activation of a function for the warp as it is now; it has no lanes yet.
 void start_activation(Activation& a, WarpState* w, uint32_t function, uint8_t* frame);
 // Runs the lanes from the function's start until all have returned or ended.

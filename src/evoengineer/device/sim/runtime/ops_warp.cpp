@@ -7,7 +7,7 @@
 // undefined in PTX; nothing here reads them.
 #include <cmath>
 
-#include "abi.h"
+#include "exchange.h"
 #include "lanes.h"
 #include "simd.h"
 
@@ -80,6 +80,21 @@ ALWAYS_INLINE uint32_t shuffle(uint32_t mask, uint32_t* dst, const uint32_t* a, 
     return in_range;
 }
 
+// Lanes elsewhere take part (exchange.cpp): from here on, operands are those of all.
+template <class T>
+uint32_t together(Warp* w, uint32_t mask, Operands& o, const uint32_t*& members, const T*& a,
+                  uint32_t* predicates = nullptr) {
+    o.members = members;
+    o.values = a;
+    o.bytes = sizeof(T);
+    o.bits = predicates ? *predicates : 0;
+    mask = exchange_operands(w, mask, o);
+    if (members) members = o.all_members;
+    if (a) a = reinterpret_cast<const T*>(o.all_values);
+    if (predicates) *predicates = o.bits;
+    return mask;
+}
+
 template <class T>
 void match_any(uint32_t mask, const uint32_t* members, uint32_t* dst, const T* a) {
     for_each_group(mask, members, [&](uint32_t group) {
@@ -107,8 +122,11 @@ void match_all(uint32_t mask, const uint32_t* members, uint32_t* dst, uint32_t* 
 
 extern "C" {
 
-VECTOR_CLONES void rt_shfl(Warp*, uint32_t mask, uint32_t mode, uint32_t* dst, uint32_t* predicates,
+VECTOR_CLONES void rt_shfl(Warp* w, uint32_t mask, uint32_t mode, uint32_t* dst, uint32_t* predicates,
                            const uint32_t* a, const uint32_t* b, const uint32_t* c) {
+    Operands all;
+    const uint32_t* members = nullptr;
+    if (state(w)->exchange) mask = together(w, mask, all, members, a);
     uint32_t in_range;
     switch (mode) {
         case kUp: in_range = shuffle<kUp>(mask, dst, a, b, c); break;
@@ -119,8 +137,11 @@ VECTOR_CLONES void rt_shfl(Warp*, uint32_t mask, uint32_t mode, uint32_t* dst, u
     if (predicates) *predicates = in_range & mask;
 }
 
-void rt_vote(Warp*, uint32_t mask, uint32_t mode, const uint32_t* members, uint32_t predicates,
+void rt_vote(Warp* w, uint32_t mask, uint32_t mode, const uint32_t* members, uint32_t predicates,
              uint32_t* dst) {
+    Operands all;
+    const uint32_t* nothing = nullptr;
+    if (state(w)->exchange) mask = together(w, mask, all, members, nothing, &predicates);
     uint32_t true_lanes = 0;
     for_each_group(mask, members, [&](uint32_t group) {
         uint32_t votes = predicates & group;
@@ -136,28 +157,38 @@ void rt_vote(Warp*, uint32_t mask, uint32_t mode, const uint32_t* members, uint3
     if (mode != kBallot) dst[0] = true_lanes;
 }
 
-void rt_match_any_b32(Warp*, uint32_t mask, const uint32_t* members, uint32_t* dst,
+void rt_match_any_b32(Warp* w, uint32_t mask, const uint32_t* members, uint32_t* dst,
                       const uint32_t* a) {
+    Operands all;
+    if (state(w)->exchange) mask = together(w, mask, all, members, a);
     match_any(mask, members, dst, a);
 }
 
-void rt_match_any_b64(Warp*, uint32_t mask, const uint32_t* members, uint32_t* dst,
+void rt_match_any_b64(Warp* w, uint32_t mask, const uint32_t* members, uint32_t* dst,
                       const uint64_t* a) {
+    Operands all;
+    if (state(w)->exchange) mask = together(w, mask, all, members, a);
     match_any(mask, members, dst, a);
 }
 
-void rt_match_all_b32(Warp*, uint32_t mask, const uint32_t* members, uint32_t* dst,
+void rt_match_all_b32(Warp* w, uint32_t mask, const uint32_t* members, uint32_t* dst,
                       uint32_t* predicates, const uint32_t* a) {
+    Operands all;
+    if (state(w)->exchange) mask = together(w, mask, all, members, a);
     match_all(mask, members, dst, predicates, a);
 }
 
-void rt_match_all_b64(Warp*, uint32_t mask, const uint32_t* members, uint32_t* dst,
+void rt_match_all_b64(Warp* w, uint32_t mask, const uint32_t* members, uint32_t* dst,
                       uint32_t* predicates, const uint64_t* a) {
+    Operands all;
+    if (state(w)->exchange) mask = together(w, mask, all, members, a);
     match_all(mask, members, dst, predicates, a);
 }
 
-void rt_redux(Warp*, uint32_t mask, uint32_t op, const uint32_t* members, uint32_t* dst,
+void rt_redux(Warp* w, uint32_t mask, uint32_t op, const uint32_t* members, uint32_t* dst,
               const uint32_t* a) {
+    Operands all;
+    if (state(w)->exchange) mask = together(w, mask, all, members, a);
     for_each_group(mask, members, [&](uint32_t group) {
         uint32_t first = __builtin_ctz(group);
         uint32_t value = a[first];
@@ -167,8 +198,10 @@ void rt_redux(Warp*, uint32_t mask, uint32_t op, const uint32_t* members, uint32
 }
 
 // redux.sync.{min,max}{.abs}{.NaN}.f32. op: 0 min, 1 max; flags: 1 abs, 2 NaN.
-void rt_redux_f32(Warp*, uint32_t mask, uint32_t op, uint32_t flags, const uint32_t* members,
+void rt_redux_f32(Warp* w, uint32_t mask, uint32_t op, uint32_t flags, const uint32_t* members,
                   float* dst, const float* a) {
+    Operands all;
+    if (state(w)->exchange) mask = together(w, mask, all, members, a);
     for_each_group(mask, members, [&](uint32_t group) {
         float best = NAN;
         bool any_nan = false;

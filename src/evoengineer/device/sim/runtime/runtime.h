@@ -35,6 +35,7 @@ struct WarpState : Warp {
     uint32_t fast_wait;        // barrier that FAST waits at + 1, 0 = none
     uint32_t fast_block;       // the block it was in then
     uint32_t fast_ones, fast_zeros;  // what that barrier collected
+    struct Exchange* exchange; // exchange.cpp: an operation that lanes elsewhere take part in
     uint32_t spins;            // slices in a row that ended in rt_tick or rt_yield
     WarpStatus status;
 };
