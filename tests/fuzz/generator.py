@@ -106,7 +106,8 @@ def prologue(rng: random.Random) -> str:
     const u32 lane = lin & 31u, warp = lin >> 5, live = __ballot_sync(0xffffffffu, 1);
     u32 acc = {rng.getrandbits(32)}u;
     for (u32 i = lin; i < 512u; i += nt) {{
-        sh_u[i] = i * 77u; sh_warp[i] = i; sh_f[i] = (f32)i * 0.5f; dyn_d[i] = (f64)i; sh_cells[i & 31u] = 5u;
+        sh_u[i] = i * 77u; sh_warp[i] = i; sh_f[i] = (f32)i * 0.5f; dyn_d[i] = (f64)i;
+        if (i < 32u) sh_cells[i] = 5u;
     }}
     (void)total; (void)lane; (void)warp; (void)live;
     __syncthreads();"""

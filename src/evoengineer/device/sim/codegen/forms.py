@@ -70,7 +70,8 @@ def special_form(name: str, block: tuple[int, int, int]) -> Form | None:
 
 def infer_forms(body: Body, block: tuple[int, int, int], local_bytes: int) -> dict[str, Form | None]:
     """The form of each register. Registers that are never written are uniform (their value is arbitrary)."""
-    forms: dict[str, Form | None] = {}
+    written = {name for instr in body.instrs for name in destinations(instr)}
+    forms: dict[str, Form | None] = {name: UNIFORM for name in body.registers if name not in written}
 
     def form_of(operand: Operand) -> Form | type[Unknown] | None:
         if isinstance(operand, Reg):
@@ -106,10 +107,10 @@ def infer_forms(body: Body, block: tuple[int, int, int], local_bytes: int) -> di
         if not changed:
             # Registers defined only through one another start with an arbitrary value: uniform, until
             # their definitions say otherwise.
-            circular = {name for instr in body.instrs for name in destinations(instr) if name not in forms}
+            circular = written - forms.keys()
             forms.update(dict.fromkeys(circular, UNIFORM))
             changed = bool(circular)
-    return {name: forms.get(name, UNIFORM) for name in body.registers}
+    return forms
 
 
 class Unknown:
