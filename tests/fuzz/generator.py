@@ -80,10 +80,9 @@ def together_part(rng: random.Random, writer: Collectives, place: Place, scope: 
             # Threads that exit say so first; the others go on with a smaller member mask.
             mask, leaves = writer.fresh("live"), writer.fresh("c")
             condition = writer.expressions.condition(scope, 2)
-            store = writer.store_text(3, U32, writer.value(U32, scope))
             body.append(plain(f"const bool {leaves} = {condition};\n"
                               f"const u32 {mask} = __ballot_sync({place.mask}, !{leaves});\n"
-                              f"if ({leaves}) {{ {store} return; }}"))  # fmt: skip
+                              f"if ({leaves}) return;"))  # fmt: skip
             place = replace(place, mask=mask, full=False)
         body += writer.sequence(place, scope, rng.randrange(2, 7))
     return body

@@ -256,8 +256,9 @@ class Statements:
         return [plain(f"if ({condition}) {self.rng.choice(('break', 'continue'))};")]
 
     def early_return(self, place: Place, scope: Scope) -> list[Node]:
-        condition = self.expressions.condition(scope, 2)
-        return [plain(f"if ({condition}) {{ {self.store_text(3, U32, self.value(U32, scope))} return; }}")]
+        # Without a store: nvcc would merge it with one behind a later barrier, which the thread then seems to
+        # have gone around, and that is reported.
+        return [plain(f"if ({self.expressions.condition(scope, 2)}) return;")]
 
     # ---- memory ----
 

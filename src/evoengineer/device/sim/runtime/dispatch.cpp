@@ -344,6 +344,7 @@ void from_fast(WarpState* w, Activation& a, int32_t next) {
             for (uint32_t j = 0; j < i && !seen; j++) seen = w->lane_next[j] == w->lane_next[i];
             if (!seen) expand_block(a, w->lane_next[i]);
         }
+    a.given_up = next == kOne ? w->next_block[0] : kNoBlock;
     follow(w, a, next, w->live, next == kExit ? w->next_block[0] : kNoBlock);
 }
 
@@ -368,7 +369,7 @@ void dispatch(WarpState* w, Activation& a) {
         const bool passed = !(info.flags & kBlockBarrier) || (!before_barrier && info.fast_entry > 0);
         // FAST has no form for a member mask that is not the full one and would hand the warp straight back.
         const bool whole = !(info.flags & kBlockMemberSlot) || slot(a, info.member)[0] == kFullMask;
-        if (fast && passed && whole && lanes == kFullMask && info.fast_entry >= 0 && w->live == kFullMask &&
+        if (fast && passed && whole && block != a.given_up && lanes == kFullMask && info.fast_entry >= 0 && w->live == kFullMask &&
             back_to_fast(w, a, info, block)) {
             a.count = 0;
             from_fast(w, a, fast(w, a.frame, uint32_t(info.fast_entry)));
@@ -381,6 +382,7 @@ void dispatch(WarpState* w, Activation& a) {
             arrive_at_barrier(w, a, block, lanes);
             continue;
         }
+        a.given_up = kNoBlock;
         run_block(w, a, block, lanes);
     }
 }
@@ -398,6 +400,7 @@ void start_activation(Activation& a, WarpState* w, uint32_t function, uint8_t* f
     a.local_bytes = f.local_bytes;
     a.args = 0;
     a.args_bytes = 0;
+    a.given_up = kNoBlock;
     a.favoured = a.favour_left = 0;
     a.running = 0;
 }

@@ -31,6 +31,7 @@ struct Activation {
     uint32_t favoured;    // lanes that run first, to end a starvation
     uint32_t favour_left; // for so many dispatches
     uint32_t running;     // block that runs now, for messages
+    uint32_t given_up;    // block at which FAST has just given up: it runs in SLOW once; or kNoBlock
     Group groups[2 * kLanes];  // a lane is in one; `meet` makes new ones before it drops empty ones
 };
 
