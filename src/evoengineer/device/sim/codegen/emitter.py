@@ -7,7 +7,8 @@ operation on scalars or on vectors. Which of the two follows from the operands' 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,7 @@ class Emitter:
         self.splats: dict[tuple[str, ...], str] = {}
         self.strings: list[str] = []
         self.block_index = 0
+        self.carried: dict[str, Val] = {}  # in a loop of one block: registers as they were at its start
         self.groups: dict[int, CheckGroup] = {}  # of the current block, see bounds.py
         self.instr: Instr | None = None
 
@@ -215,7 +217,7 @@ class Emitter:
         if isinstance(operand, Sym):
             return self.resize(self.unit.symbol(self, operand), bits)
         if isinstance(operand, Reg):
-            return self.resize(self._register(operand.name), bits)
+            return self.resize(self.register(operand.name), bits)
         raise PtxError(f"operand {operand!r} is not a value in {self.where()}")
 
     def _immediate(self, imm: Imm, bits: int) -> Val:
@@ -252,7 +254,7 @@ class Emitter:
         names = [self.ins(f"xor {self.t(n, kind)} {x}, {self.k(n, kind, one)}") for x in val.names]
         return Val(val.bits, val.form, names, kind)
 
-    def _register(self, name: str) -> Val:
+    def register(self, name: str) -> Val:
         if name not in self.unit.body.registers:
             return self.unit.special(self, name)
         if name not in self.env:
@@ -307,29 +309,36 @@ class Emitter:
     def store_slots(self, live_out: set[str]) -> None:
         """At the end of a block: put what lives on into the frame."""
         for name in sorted(self.written & live_out):
-            self._store_slot(name, self.env[name])
+            self.store_slot(name, self.env[name])
 
-    def _store_slot(self, name: str, val: Val) -> None:
+    def in_slot_form(self, name: str, val: Val) -> list[str]:
+        """A value in the form in which the register is kept: scalars, or one vector."""
+        form = self.slot_form(name)
+        if form is None:
+            return [self.vector(val)]
+        if val.form is None and form.stride == 0:  # done by the runtime on vectors, though uniform
+            picks = [
+                f"extractelement <32 x {val.type}> {val.names[0]}, i64 {i * 32 // form.segments}"
+                for i in range(form.segments)
+            ]
+            val = Val(val.bits, form, [self.ins(p) for p in picks], val.type)
+        assert val.form is not None, (name, val, form, self.where())
+        assert val.form.stride == form.stride, (name, val, form, self.where())
+        val = self.refine(val, form.segments)
+        return [self.cast(part, val.type, f"i{val.bits}", 1) for part in val.names]
+
+    def store_slot(self, name: str, val: Val) -> None:
         form, (scalar, vector) = self.slot_form(name), self.unit.slots[name]
+        parts = self.in_slot_form(name, val)
         if form is not None:
-            if val.form is None and form.stride == 0:  # done by the runtime on vectors, though uniform
-                picks = [
-                    f"extractelement <32 x {val.type}> {val.names[0]}, i64 {i * 32 // form.segments}"
-                    for i in range(form.segments)
-                ]
-                val = Val(val.bits, form, [self.ins(p) for p in picks], val.type)
-            assert val.form is not None, (name, val, form, self.where())
-            assert val.form.stride == form.stride, (name, val, form, self.where())
-            val = self.refine(val, form.segments)
-            for i, part in enumerate(val.names):
-                part = self.cast(part, val.type, f"i{val.bits}", 1)
+            for i, part in enumerate(parts):
                 pointer = self.frame(scalar + i * max(val.bits // 8, 1))
                 if val.bits == 1:
                     part = self.ins(f"zext i1 {part} to i8")
                 self.do(f"store i{max(val.bits, 8)} {part}, ptr {pointer}")
             return
         pointer = self.frame(vector)
-        whole = self.vector(val)
+        whole = parts[0]
         if val.bits == 1:
             new = self.ins(f"bitcast <32 x i1> {whole} to i32")
             if self.mask is not None:
@@ -345,6 +354,17 @@ class Emitter:
             old = self.ins(f"load {kind}, ptr {pointer}, align 64")
             new = self.ins(f"select <32 x i1> {self.mask}, {kind} {whole}, {kind} {old}")
             self.do(f"store {kind} {new}, ptr {pointer}, align 64")
+
+    def aside(self) -> AbstractContextManager[None]:
+        """For code on a path that does not come back: what it computes is not known afterwards."""
+
+        @contextmanager
+        def keep() -> Iterator[None]:
+            known = dict(self.casts), dict(self.splats)
+            yield
+            self.casts, self.splats = known
+
+        return keep()
 
     # -- driving handlers ------------------------------------------------------------------------
 

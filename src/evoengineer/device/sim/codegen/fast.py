@@ -7,6 +7,7 @@ from evoengineer.device.sim.codegen import (
     warp,
 )
 from evoengineer.device.sim.codegen.emitter import Emitter
+from evoengineer.device.sim.codegen.loops import fast_loop, is_small_loop
 from evoengineer.device.sim.codegen.translate import (
     Translator,
     barrier_operands,
@@ -64,7 +65,7 @@ def fast_entries(unit: FunctionUnit) -> dict[int, int]:
 def fast_function(unit: FunctionUnit, entries: dict[int, int]) -> tuple[str, Emitter]:
     """The whole kernel for warps whose 32 lanes stay together."""
     e = Translator(unit, fast=True)
-    # The dispatcher performs the barrier at the head of a block before it hands a warp back (settled).
+    # The dispatcher performs the barrier at the head of a block before it hands a warp back.
     after = {b.index for b in unit.flow.blocks if b.barrier is not None}
     cases = " ".join(
         f"i32 {number}, label %{'A' if index in after else 'B'}{index}"
@@ -83,6 +84,9 @@ def fast_function(unit: FunctionUnit, entries: dict[int, int]) -> tuple[str, Emi
             _leave_unless_full(e, block)
         if block.barrier is not None:
             _fast_barrier(e, block)
+        elif is_small_loop(block):
+            fast_loop(e, block)
+            continue
         e.body(block)
         e.store_slots(block.live_out)
         e.tick(block)
@@ -151,8 +155,4 @@ def _fast_end(e: Translator, block: Block) -> None:
         e.label(some)
         e.do(f"br i1 {e.ins(f'icmp eq i32 {bits}, 0')}, label %B{fall_to}, label %{apart}")
         e.label(apart)
-        e.set_warp_field(abi.NEXT_BLOCK, "i32", str(taken_to))
-        e.set_warp_field(abi.NEXT_BLOCK + 4, "i32", str(fall_to))
-        e.set_warp_field(abi.NEXT_MASK, "i32", bits)
-        e.set_warp_field(abi.NEXT_MASK + 4, "i32", e.ins(f"xor i32 {bits}, -1"))
-        e.do(f"ret i32 {abi.TWO}")
+        e.part(bits, taken_to, fall_to)

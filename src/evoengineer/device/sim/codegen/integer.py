@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.emitter import Emitter, Val, bits_of
 from evoengineer.device.sim.codegen.forms import Form
 from evoengineer.device.sim.ptx.model import Instr
@@ -152,8 +153,11 @@ def _give_up_if_wrapped(e: Emitter, names: list[str], a: Val, wide: str, word: s
     leave, stay = e.new_label("wrap"), e.new_label("nowrap")
     e.do(f"br i1 {bad}, label %{leave}, label %{stay}, !prof !0")
     e.label(leave)
-    e.set_warp_field(96, "i32", str(e.block_index))
-    e.do("ret i32 1")
+    with e.aside():
+        for name, val in e.carried.items():
+            e.store_slot(name, val)
+        e.set_warp_field(abi.NEXT_BLOCK, "i32", str(e.block_index))
+    e.do(f"ret i32 {abi.ONE}")
     e.label(stay)
 
 

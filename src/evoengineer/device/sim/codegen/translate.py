@@ -38,7 +38,7 @@ class Translator(Emitter):
         if has_effect(instr):
             self._around(instr, guard)
             return
-        before = {name: self._register(name) for name in destinations(instr)}
+        before = {name: self.register(name) for name in destinations(instr)}
         self._plain(instr)
         for name, old in before.items():
             self.write(Reg(name), choose(self, guard, self.env[name], old))
@@ -76,7 +76,7 @@ class Translator(Emitter):
     def _around(self, instr: Instr, guard: Val) -> None:
         """Run an instruction with effects only for the lanes whose guard holds, if there are any."""
         names = destinations(instr)
-        old = {name: self._register(name) for name in names}
+        old = {name: self.register(name) for name in names}
         for arg in instr.args:  # operands are read before the branch, so that later code may use them too
             self._touch(arg)
         saved = (
@@ -123,7 +123,7 @@ class Translator(Emitter):
         from evoengineer.device.sim.ptx.flow import operand_names
 
         for name in operand_names(operand):  # type: ignore[arg-type]
-            self._register(name)
+            self.register(name)
 
     def _merge_form(self, name: str, val: Val, uniform: bool) -> Val:
         """Bring both sides of a guarded write to one form: the register's own where it has one."""
@@ -171,6 +171,14 @@ class Translator(Emitter):
         self.call("void", "rt_tick", [("ptr", "%w")])
         self.branch(on)
         self.label(on)
+
+    def part(self, bits: str, taken_to: int, fall_to: int) -> None:
+        """Leave FAST: the lanes in `bits` go to one block, the others to another."""
+        self.set_warp_field(abi.NEXT_BLOCK, "i32", str(taken_to))
+        self.set_warp_field(abi.NEXT_BLOCK + 4, "i32", str(fall_to))
+        self.set_warp_field(abi.NEXT_MASK, "i32", bits)
+        self.set_warp_field(abi.NEXT_MASK + 4, "i32", self.ins(f"xor i32 {bits}, -1"))
+        self.do(f"ret i32 {abi.TWO}")
 
     def predicate_bits(self, end: Instr) -> Val:
         assert end.guard is not None
