@@ -393,18 +393,6 @@ def test_missing_members_are_reported(run: Runner, slot: bool) -> None:
     assert run.error.tid[0] == 16
 
 
-def test_operations_at_two_places_are_not_called_missing_members(run: Runner) -> None:
-    """A loop and its remainder may hold one operation of the program: valid PTX that cannot be joined yet."""
-    out, _ = run.words(64)
-    kernel = members(slot=False)
-    kernel.blocks = [
-        *kernel.blocks[:4],
-        Block("members_meet", flags=abi.BLOCK_WARP_SYNC, member=abi.FULL_MASK),
-    ]
-    assert run.name(run.run(kernel, out=out, n=2)) == "unsupported"
-    assert "at different places of the code" in run.text
-
-
 @pytest.mark.parametrize("barrier", [0, 1])
 def test_races(run: Runner, barrier: int) -> None:
     shared = Fn([Block()], fast="shared_fast")
