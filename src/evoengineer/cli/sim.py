@@ -148,16 +148,16 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-instructions",
         type=int,
-        default=0,
+        default=Limits().max_instructions,
         metavar="N",
-        help="stop a kernel whose warp loops more than N times",
+        help="stop a kernel whose warp loops more than N times; 0: never (default: %(default)s)",
     )
     parser.add_argument(
         "--max-seconds",
         type=float,
-        default=0.0,
+        default=Limits().max_seconds,
         metavar="S",
-        help="stop a kernel that runs longer than S seconds",
+        help="stop a kernel that runs longer than S seconds; 0: never (default: %(default)g)",
     )
 
 

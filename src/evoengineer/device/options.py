@@ -25,7 +25,7 @@ class Limits:
     """Bounds on one kernel launch; a kernel that exceeds one is stopped and reported. 0 means none."""
 
     max_instructions: int = 0  # back edges of loops, per warp
-    max_seconds: float = 120.0  # wall-clock time: a kernel without an end must not hang for ever
+    max_seconds: float = 60.0  # wall-clock time: a kernel without an end must not hang for ever
 
 
 @dataclass(frozen=True, slots=True)
