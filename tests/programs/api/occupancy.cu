@@ -34,13 +34,13 @@ int main() {
     CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 33, 0));
     EXPECT(blocks >= 1 && blocks <= p.maxThreadsPerMultiProcessor / 64);
 
-    // 40 KiB of dynamic shared memory and 1 KiB that the system reserves for each block.
+    // 40 KiB of dynamic shared memory and what the system reserves for each block.
     CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, with_shared, 128, 40 << 10));
-    EXPECT_EQ(blocks, int(p.sharedMemPerMultiprocessor / ((40 << 10) + 1024)));
+    EXPECT_EQ(blocks, int(p.sharedMemPerMultiprocessor / ((40 << 10) + p.reservedSharedMemPerBlock)));
     CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, with_static, 64, 0));
-    EXPECT_EQ(blocks, int(p.sharedMemPerMultiprocessor / ((32 << 10) + 1024)));
+    EXPECT_EQ(blocks, int(p.sharedMemPerMultiprocessor / ((32 << 10) + p.reservedSharedMemPerBlock)));
     CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, with_static, 64, 0, cudaOccupancyDefault));
-    EXPECT_EQ(blocks, int(p.sharedMemPerMultiprocessor / ((32 << 10) + 1024)));
+    EXPECT_EQ(blocks, int(p.sharedMemPerMultiprocessor / ((32 << 10) + p.reservedSharedMemPerBlock)));
 
     int grid = 0, block = 0;
     CHECK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, plain, 0, 0));
