@@ -352,7 +352,11 @@ void dispatch(WarpState* w, Activation& a) {
     const Function& f = *a.function_info;
     FastFn fast = a.function == 0 ? f.fast : nullptr;
     bool races = w->worker->launch->flags & kCheckRace;
-    while (a.count) {
+    for (uint32_t round = 1; a.count; round++) {
+        if (round % (1u << 20) == 0 && past_deadline(*w->worker->run)) {  // whatever compiled code counts
+            describe_late(w);
+            leave(w, Request::kFailed);
+        }
         uint32_t lanes = 0;
         uint32_t index = pick(w, a, &lanes);
         if (index == a.count) {
