@@ -66,6 +66,7 @@ class Emitter:
         self.splats: dict[tuple[str, ...], str] = {}
         self.strings: list[str] = []
         self.block_index = 0
+        self.effects = False  # has the block done something that must not be done twice?
         self.carried: dict[str, Val] = {}  # in a loop of one block: registers as they were at its start
         self.groups: dict[int, CheckGroup] = {}  # of the current block, see bounds.py
         self.instr: Instr | None = None
@@ -133,6 +134,7 @@ class Emitter:
     def start_block(self) -> None:
         """Forget everything known of values: a new basic block of PTX begins."""
         self.env, self.written, self.casts, self.splats = {}, set(), {}, {}
+        self.effects = False
 
     def constant(self, value: int, bits: int) -> Val:
         value &= (1 << bits) - 1

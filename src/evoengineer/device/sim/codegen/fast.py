@@ -127,6 +127,7 @@ def _fast_barrier(e: Translator, block: Block) -> None:
     e.branch(f"A{block.index}")
     e.label(f"A{block.index}")
     e.start_block()
+    e.effects = True
     take_reduction(e, block.barrier, e.warp_field(abi.REDUCED, "i32"))
 
 

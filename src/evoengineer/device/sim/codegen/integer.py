@@ -122,14 +122,19 @@ def times(e: Emitter, a: Val, b: Val) -> Val:
 
 
 def widen(e: Emitter, a: Val, bits: int, word: str) -> Val:
-    """Extend with sign or zeros. A linear value stays linear if no lane wraps; else FAST gives up here."""
+    """Extend with sign or zeros.
+
+    A linear value stays linear if no lane wraps; else FAST gives up and SLOW runs the block from its start. That
+    is possible only while the block has had no effect: unit.py cuts blocks so that registers which are linear
+    throughout always find it so.
+    """
     kind, wide = f"i{a.bits}", f"i{bits}"
     if a.const is not None:
         value = a.const
         if word == "sext" and value >> (a.bits - 1):
             value -= 1 << a.bits
         return e.constant(value, bits)
-    if e.linear(a) and e.fast:
+    if e.linear(a) and e.fast and not e.effects:
         assert a.form is not None
         names = [e.ins(f"{word} {kind} {e.cast(x, a.type, kind, 1)} to {wide}") for x in a.names]
         _give_up_if_wrapped(e, names, a, wide, word)

@@ -14,7 +14,7 @@ from evoengineer.device.sim.codegen import (
 from evoengineer.device.sim.codegen.emitter import Emitter, Val
 from evoengineer.device.sim.codegen.handlers import HANDLERS
 from evoengineer.device.sim.codegen.moves import choose
-from evoengineer.device.sim.codegen.unit import has_effect
+from evoengineer.device.sim.codegen.unit import EFFECTS, has_effect
 from evoengineer.device.sim.ptx.flow import Block, destinations
 from evoengineer.device.sim.ptx.model import Imm, Instr, Operand, Reg
 from evoengineer.errors import UnsupportedError
@@ -29,6 +29,10 @@ class Translator(Emitter):
         return self.buffers.at[name]
 
     def instruction(self, instr: Instr) -> None:
+        self._guarded(instr)
+        self.effects |= instr.op in EFFECTS
+
+    def _guarded(self, instr: Instr) -> None:
         self.instr = instr
         if instr.guard is None:
             self._plain(instr)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
 from evoengineer.device.sim.ptx.body import parse_body
-from evoengineer.device.sim.ptx.flow import Flow, build_flow, destinations, is_barrier, is_warp_sync
+from evoengineer.device.sim.ptx.flow import (
+    Flow,
+    build_flow,
+    destinations,
+    is_barrier,
+    is_warp_sync,
+)
 from evoengineer.device.sim.ptx.model import Body, Function, Instr, Reg, Sym
 from evoengineer.errors import PtxError, UnsupportedError
 
@@ -20,7 +26,7 @@ RESERVED_SHARED = "%reserved_smem_offset_1"  # where they keep the scratch of ti
 _MEMORY_OPS = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma", "tex", "tld4", "suld",
                "sust", "sured", "mbarrier"}  # fmt: skip
 _SITE_OPS = _MEMORY_OPS | {"trap", "call", "brkpt"}
-_EFFECTS = _MEMORY_OPS - {"ld", "ldu", "tex", "tld4", "suld"} | {"call", "membar", "fence", "nanosleep"}
+EFFECTS = _MEMORY_OPS - {"ld", "ldu", "tex", "tld4", "suld"} | {"call", "membar", "fence", "nanosleep"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +266,13 @@ def _widening_splits(body: Body, forms: dict[str, Form | None]) -> frozenset[int
     for i, instr in enumerate(body.instrs):
         if i in starts or is_barrier(instr) or is_warp_sync(instr):
             effect = is_barrier(instr)
-        if widens(instr) and effect and isinstance(instr.args[1], Reg):
+        if widens(instr) and effect:
             names = [a.name for a in instr.args[1:3] if isinstance(a, Reg)]
-            if any((f := forms.get(n, UNIFORM)) is not None and f.stride for n in names) or names[
-                0
-            ].startswith("%tid"):
+            known = [forms.get(name, UNIFORM) for name in names]
+            if any(form is not None and form.stride for form in known) or any(map(is_special, names)):
                 splits.add(i)
                 effect = False
-        if instr.op in _EFFECTS:
+        if instr.op in EFFECTS:
             effect = True
         if instr.op in ("bra", "ret", "exit", "brx"):
             effect = False
@@ -339,4 +344,4 @@ def _site(instr: Instr, files: dict[int, str]) -> SiteInfo:
 
 def has_effect(instr: Instr) -> bool:
     """Must the instruction be skipped, not just its result dropped, where its guard is false?"""
-    return instr.op in _EFFECTS | _MEMORY_OPS or not destinations(instr)
+    return instr.op in EFFECTS | _MEMORY_OPS or not destinations(instr)
