@@ -13,6 +13,7 @@ from evoengineer.device.sim.ptx.flow import (
     build_flow,
     destinations,
     is_barrier,
+    is_special,
     is_warp_sync,
 )
 from evoengineer.device.sim.ptx.model import Body, Function, Instr, Reg, Sym
