@@ -160,7 +160,9 @@ class Engine:
         if key not in module.images:
             refuse_unsupported(module.linked.functions[kernel])
             check_access = bool(self.checks & {"race", "init"})
-            module.images[key] = KernelImage(module.linked, kernel, block, self.mode, check_access)
+            module.images[key] = KernelImage(
+                module.linked, kernel, block, self.mode, check_access, self.profile.sm_count
+            )
         return module.images[key]
 
     def launch(

@@ -81,8 +81,15 @@ class KernelImage:
     """Loads or makes the plan, links code, and fills the ctypes structures of a launch."""
 
     def __init__(
-        self, module: LinkedModule, kernel: str, shape: tuple[int, int, int], mode: str, check_access: bool
+        self,
+        module: LinkedModule,
+        kernel: str,
+        shape: tuple[int, int, int],
+        mode: str,
+        check_access: bool,
+        sm_count: int,
     ) -> None:
+        self.sm_count = sm_count
         self.module, self.kernel, self.shape, self.mode, self.check_access = (
             module,
             kernel,
@@ -91,7 +98,7 @@ class KernelImage:
             check_access,
         )
         started = time.perf_counter()
-        text = f"{_code_version()} {module.digest} {kernel} {shape} {mode} {check_access}"
+        text = f"{_code_version()} {module.digest} {kernel} {shape} {mode} {check_access} {sm_count}"
         self.key = hashlib.sha256(text.encode()).hexdigest()[:40]
         self._directory = cache_dir("kernels")
         self._libraries: list[object] = []
@@ -113,7 +120,9 @@ class KernelImage:
     @property
     def program(self) -> Program:
         if self._program is None:
-            self._program = build_program(self.module, self.kernel, self.shape, self.mode, self.check_access)
+            self._program = build_program(
+                self.module, self.kernel, self.shape, self.mode, self.check_access, self.sm_count
+            )
         return self._program
 
     def _make_plan(self) -> Plan:

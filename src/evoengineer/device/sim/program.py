@@ -55,12 +55,18 @@ def link(texts: list[str]) -> LinkedModule:
 
 
 def build_program(
-    module: LinkedModule, kernel: str, block_shape: tuple[int, int, int], mode: str, check_access: bool
+    module: LinkedModule,
+    kernel: str,
+    block_shape: tuple[int, int, int],
+    mode: str,
+    check_access: bool,
+    sm_count: int,
 ) -> Program:
     """Everything that `kernel` may run, parsed and laid out for blocks of this shape."""
     entry = module.functions[kernel]
     program = Program(block_shape, mode == "varying" or check_access, check_access)
     program.functions = {kernel: 0, **module.numbers}
+    program.sm_count = sm_count
     program.kernels = frozenset(f.name for f in module.kernels)
     for name, variable in module.variables.items():
         if variable.space in ("global", "const"):

@@ -59,6 +59,7 @@ class Program:
     sites: list[SiteInfo] = field(default_factory=list)
     flush_denormals: bool = False
     kernels: frozenset[str] = frozenset()
+    sm_count: int = 1
 
     def symbol_index(self, name: str) -> int:
         return self.symbols.setdefault(name, len(self.symbols))
@@ -153,9 +154,9 @@ class FunctionUnit:
                 return e.constant(32, 32)
             case "%smid":  # blocks are dealt out to multiprocessors in turn
                 block = e.warp_field(abi.CTAID, "i32")
-                return e.uniform(e.ins(f"urem i32 {block}, 128"), 32)
+                return e.uniform(e.ins(f"urem i32 {block}, {self.program.sm_count}"), 32)
             case "%nsmid":
-                return e.constant(128, 32)
+                return e.constant(self.program.sm_count, 32)
             case "%gridid":
                 return e.constant(1, 64)
             case "%dynamic_smem_size":
