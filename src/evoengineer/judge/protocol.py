@@ -1,0 +1,33 @@
+"""What the search knows of judging: a text goes in, a verdict comes out, at some later time.
+
+The seam between `search` and `judge`. Two steps, because the search recognises a duplicate by its machine
+code before it pays for a run.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+from evoengineer.judge.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A text after compilation: either the identity of its machine code, or the verdict that stopped it."""
+
+    kernel: str  # identity of the text
+    build: str  # identity of the machine code, empty when `verdict` is set
+    verdict: Verdict | None = None
+
+
+class Judge(Protocol):
+    """Any number of submissions may be under way; each future ends with a result, never with an exception
+    that the candidate caused."""
+
+    def build(self, source: str) -> Future[Built]: ...
+
+    def judge(self, source: str) -> Future[Verdict]: ...
+
+    def close(self) -> None: ...

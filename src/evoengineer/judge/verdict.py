@@ -1,0 +1,96 @@
+"""Verdict: the closed outcome of judging, with evidence.
+
+    unparsable     no kernel could be read from the text
+    forbidden      it breaks a rule of the contract (a library operation, a reserved name)
+    compile_error  nvcc refuses it
+    crashed        the host code or the module failed to run
+    timed_out      it exceeded a time limit
+    memory_error   out of bounds, misaligned, uninitialised, guard bands or inputs written
+    race           two threads touch the same memory without synchronisation
+    wrong          results differ from the reference
+    dishonest      right, but by a way that the timing does not see
+    valid          right and honest: the only outcome with a Timing
+
+A candidate's failure is data: this module's records say all that a person or a prompt needs, and go to JSON
+and back without loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    UNPARSABLE = "unparsable"
+    FORBIDDEN = "forbidden"
+    COMPILE_ERROR = "compile_error"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    MEMORY_ERROR = "memory_error"
+    RACE = "race"
+    WRONG = "wrong"
+    DISHONEST = "dishonest"
+    VALID = "valid"
+
+    @property
+    def compiled(self) -> bool:
+        """Counts for the compile rate."""
+        return self not in (Outcome.UNPARSABLE, Outcome.FORBIDDEN, Outcome.COMPILE_ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Times of a valid kernel on the bench case. On `sim` they are simulated, exact and repeatable."""
+
+    device: str
+    simulated: bool
+    time_us: float
+    interval_us: tuple[float, float]  # 95%; both ends equal time_us on sim
+    baseline_us: float
+    speedup: float  # baseline_us / time_us
+    speedup_interval: tuple[float, float]
+    pytorch_us: float | None = None  # eager; None where it cannot be had (sim)
+    pytorch_compiled_us: float | None = None
+    speed_of_light_us: float | None = None
+    profile: str = ""  # short text: bound by what, findings
+    launches: tuple[Mapping[str, Any], ...] = ()  # LaunchProfile of each kernel launch, as JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    outcome: Outcome
+    summary: str  # one sentence
+    evidence: str = ""  # what helps to mend it: diagnostics, first wrong element, memory report
+    details: Mapping[str, Any] = field(default_factory=dict)  # the same as data
+    timing: Timing | None = None  # exactly when valid
+    problem: str = ""
+    device: str = ""
+    kernel: str = ""  # identity of the text
+    build: str = ""  # identity of the machine code; empty when it did not compile
+    resources: Mapping[str, Any] = field(default_factory=dict)  # registers, spills, shared memory by kernel
+    seconds: Mapping[str, float] = field(default_factory=dict)  # wall time by stage, not part of equality
+
+    def __post_init__(self) -> None:
+        if (self.timing is not None) != (self.outcome is Outcome.VALID):
+            raise ValueError(f"a {self.outcome} verdict {'lacks' if self.timing is None else 'has'} a timing")
+
+    @property
+    def valid(self) -> bool:
+        return self.outcome is Outcome.VALID
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "outcome": str(self.outcome)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Verdict:
+        values = dict(data)
+        timing = values.pop("timing", None)
+        if timing is not None:
+            timing = dict(timing)
+            for name in ("interval_us", "speedup_interval", "launches"):
+                timing[name] = tuple(timing[name])
+            timing = Timing(**timing)
+        return cls(**{**values, "outcome": Outcome(values["outcome"]), "timing": timing})
