@@ -154,8 +154,11 @@ class KernelImage:
         count = max(f.number for f in self.plan.functions) + 1
         self.functions = (structs.Function * count)()
         self._keep: list[object] = []
+        self.block_count = 0
         for plan in self.plan.functions:
             self._fill_function(self.functions[plan.number], plan)
+            self.functions[plan.number].first_count = self.block_count
+            self.block_count += len(plan.blocks)
         self.sites = (structs.Site * max(len(self.plan.sites), 1))(
             *(structs.Site(s.bytes, s.align, s.space, s.access, s.lanes) for s in self.plan.sites)
         )
@@ -194,20 +197,22 @@ class KernelImage:
 
     def compile_block(self, function: int, block: int) -> None:
         """Give a SLOW block its code (the runtime calls this when it needs one)."""
+        counting = bool(block & abi.COUNT_FORM)
+        block &= ~abi.COUNT_FORM
         plan = self._by_number[function]
         group = next(g for g in plan.groups if block in g)
-        path = self._directory / f"{self.key}.{function}.{group[0]}.o"
+        path = self._directory / f"{self.key}.{function}.{group[0]}{'.count' if counting else ''}.o"
         try:
             code = path.read_bytes()
         except OSError:
             unit = next(u for u in self.program.units if self.program.functions[u.function.name] == function)
-            code = jit.compile_ir(translate.module_text([slow.slow_block(unit, i) for i in group]))
+            code = jit.compile_ir(translate.module_text([slow.slow_block(unit, i, counting) for i in group]))
             _save(path, code)
         names = {i: f"f{function}_b{i}" for i in group}
         library, found = jit.link(code, list(names.values()))
         self._libraries.append(library)
         for i, name in names.items():
-            self.functions[function].blocks[i].fn = found[name]
+            setattr(self.functions[function].blocks[i], "count_fn" if counting else "fn", found[name])
 
 
 # -- planning one function ------------------------------------------------------------------------------
@@ -248,6 +253,7 @@ def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count:
     flags = abi.BLOCK_EXIT_ONLY if block.exit_only else 0
     flags |= abi.BLOCK_BACK_EDGE if block.index in unit.flow.headers else 0
     plan = {"fast_entry": entry, "first_conversion": first, "conversions": count}
+    plan["instructions"] = len(block.instrs)
     head = block.barrier or (block.instrs[0] if block.instrs else None)
     plan["site"] = unit.sites.get(id(head), 0)
     sync = block.warp_sync

@@ -24,6 +24,8 @@ class LinkedModule:
     functions: dict[str, Function]
     variables: dict[str, Variable]
     numbers: dict[str, int] = field(default_factory=dict)  # device function → number; the kernel is 0
+    texts: tuple[str, ...] = ()
+    text_of: dict[str, int] = field(default_factory=dict)  # function → which of the texts defines it
 
     @property
     def kernels(self) -> list[Function]:
@@ -35,11 +37,12 @@ def link(texts: list[str]) -> LinkedModule:
     functions: dict[str, Function] = {}
     variables: dict[str, Variable] = {}
     aliases: dict[str, str] = {}
-    for text in texts:
+    text_of: dict[str, int] = {}
+    for number, text in enumerate(texts):
         module = parse_module(text)
         for name, function in module.functions.items():
             if name not in functions or (function.defined and not functions[name].defined):
-                functions[name] = function
+                functions[name], text_of[name] = function, number
         for name, variable in module.variables.items():
             if name not in variables or (variables[name].external and not variable.external):
                 variables[name] = variable
@@ -51,7 +54,7 @@ def link(texts: list[str]) -> LinkedModule:
         if not function.entry and function.defined:
             numbers[name] = len(numbers) + 1
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
-    return LinkedModule(digest, functions, variables, numbers)
+    return LinkedModule(digest, functions, variables, numbers, tuple(texts), text_of)
 
 
 def build_program(

@@ -41,6 +41,9 @@ class BlockInfo(c.Structure):
         ("barrier_kind", c.c_uint32),
         ("barrier_pred", c.c_uint32),
         ("site", c.c_uint32),
+        ("count_fn", c.c_void_p),
+        ("instructions", c.c_uint32),
+        ("reserved", c.c_uint32),
     )
 
 
@@ -58,6 +61,8 @@ class Function(c.Structure):
         ("local_bytes", c.c_uint32),
         ("param_bytes", c.c_uint32),
         ("result_bytes", c.c_uint32),
+        ("first_count", c.c_uint32),
+        ("reserved", c.c_uint32),
     )
 
 
@@ -116,6 +121,12 @@ class Launch(c.Structure):
         ("max_resident", c.c_uint32),
         ("tick_limit", c.c_uint64),
         ("wall_limit_seconds", c.c_double),
+        ("samples", c.POINTER(c.c_uint64)),
+        ("sample_count", c.c_uint32),
+        ("count_total", c.c_uint32),
+        ("count_bytes", c.POINTER(c.c_uint8)),
+        ("trace_limit", c.c_uint64),
+        ("clock_start", c.c_uint64),
         ("error", ErrorRecord),
     )
 

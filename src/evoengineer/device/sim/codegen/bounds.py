@@ -118,6 +118,9 @@ def check(e: Emitter, instr: Instr, where: Val, bytes_: int) -> None:
     """Make sure that every active lane may touch `bytes_` bytes at its address."""
     site = e.unit.sites[id(instr)]
     info = e.unit.program.sites[site]
+    if e.counting and not e.unit.program.check_access:
+        e.call("void", "rt_counted", [*_who(e, site), ("ptr", e.spill(where))])
+        return
     if e.unit.program.check_access:
         e.call("void", "rt_access", [*_who(e, site), ("ptr", e.spill(where))])
         return

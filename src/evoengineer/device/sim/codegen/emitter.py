@@ -53,6 +53,7 @@ class Emitter:
     def __init__(self, unit: FunctionUnit, fast: bool) -> None:
         self.unit = unit
         self.fast = fast
+        self.counting = False  # SLOW that reports every access to the runtime (runtime/count.h)
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declared: dict[str, str] = {}

@@ -17,9 +17,10 @@ from evoengineer.device.sim.ptx.flow import Block
 # -- SLOW --------------------------------------------------------------------------------------------
 
 
-def slow_block(unit: FunctionUnit, index: int) -> tuple[str, Emitter]:
-    """The function of one block for any set of lanes."""
+def slow_block(unit: FunctionUnit, index: int, counting: bool = False) -> tuple[str, Emitter]:
+    """The function of one block for any set of lanes; `counting`: in the form that reports its accesses."""
     e = Translator(unit, fast=False)
+    e.counting = counting
     block = unit.flow.blocks[index]
     e.block_index = index
     e.mask, e.mask_bits = "%lanes", "%mask"

@@ -73,9 +73,11 @@ class _BodyParser:
         self.call_scope: list[bool] = [False]
         self.location = (0, 0)
         self.serial = 0
+        self.line = function.line  # on which the current statement ends
 
     def run(self) -> Body:
         for statement in self._statements():
+            self.line += statement.count("\n")
             self._statement(statement)
         return self.body
 
@@ -109,7 +111,9 @@ class _BodyParser:
                 self._directive(text)
                 return
             else:
-                self._append(self._instruction(text))
+                instr = self._instruction(text)
+                instr.line = self.line - text.count("\n")
+                self._append(instr)
                 return
 
     def _append(self, instr: Instr) -> None:

@@ -85,6 +85,7 @@ class Instr:
     # `call` only
     returns: tuple[str, ...] = ()
     params: tuple[str, ...] = ()
+    line: int = 0  # of the PTX file
 
     @property
     def name(self) -> str:
@@ -138,6 +139,7 @@ class Function:
     cluster: bool = False
     defined: bool = True
     files: dict[int, str] = field(default_factory=dict)  # numbers used by .loc → paths
+    line: int = 0  # of the PTX file on which `text` begins
 
 
 @dataclass(slots=True)

@@ -35,17 +35,20 @@ NUMBER = re.compile(r"^[+-]?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-
 def parse_module(text: str) -> Module:
     """Parse the outer structure of a PTX file."""
     files = {int(n): name for n, name in _FILE.findall(text)}
-    text = _COMMENT.sub(lambda m: m.group(0) if m.group(0)[0] == '"' else " ", text)
+    # Line numbers stay what they are: machine code refers to them.
+    text = _COMMENT.sub(
+        lambda m: m.group(0) if m.group(0)[0] == '"' else " " + "\n" * m.group(0).count("\n"), text
+    )
     target = re.search(r"\.target\s+(\w+)", text)
     module = Module({}, {}, files, target.group(1) if target else "")
-    for statement, body in _top_level(text):
-        _declare(module, statement, body)
+    for statement, body, line in _top_level(text):
+        _declare(module, statement, body, line)
     return module
 
 
-def _top_level(text: str) -> list[tuple[str, str | None]]:
-    """Split a file into (statement, body) pairs; body is the text between the braces of a function."""
-    found: list[tuple[str, str | None]] = []
+def _top_level(text: str) -> list[tuple[str, str | None, int]]:
+    """Split a file into (statement, body, line of the body); body is the text between a function's braces."""
+    found: list[tuple[str, str | None, int]] = []
     text = re.sub(r"^[ \t]*\.(?:version|target|address_size|file)\b[^\n]*$", "", text, flags=re.M)
     start = 0
     scan = re.compile(r'[{};"]')
@@ -56,13 +59,13 @@ def _top_level(text: str) -> list[tuple[str, str | None]]:
         if char == '"':
             position = text.index('"', position) + 1
         elif char == ";":
-            found.append((text[start : mark.start()].strip(), None))
+            found.append((text[start : mark.start()].strip(), None, 0))
             start = position
         elif char == "{":
             end = _closing(text, mark.start())
             head = text[start : mark.start()].strip()
             if _FUNCTION.search(head):
-                found.append((head, text[mark.end() : end]))
+                found.append((head, text[mark.end() : end], 1 + text.count("\n", 0, mark.end())))
                 start = position = end + 1
             elif ".section" in head:
                 start = position = end + 1
@@ -82,7 +85,7 @@ def _closing(text: str, opening: int) -> int:
     raise PtxError(f"'{{' without its '}}' in PTX near {text[opening : opening + 60]!r}")
 
 
-def _declare(module: Module, statement: str, body: str | None) -> None:
+def _declare(module: Module, statement: str, body: str | None, line: int) -> None:
     if not statement or statement.startswith((".pragma", ".maxn", ".minn")):
         return
     if statement.startswith(".alias"):
@@ -91,7 +94,7 @@ def _declare(module: Module, statement: str, body: str | None) -> None:
         return
     if _FUNCTION.search(statement):
         function = _parse_function(statement, body)
-        function.files = module.files
+        function.files, function.line = module.files, line
         known = module.functions.get(function.name)
         if known is None or (body is not None and not known.defined):
             module.functions[function.name] = function

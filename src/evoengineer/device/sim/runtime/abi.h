@@ -93,7 +93,11 @@ struct BlockInfo {
     uint32_t barrier_kind;
     uint32_t barrier_pred;   // kBarRed*: frame offset of the predicate (one uint32_t mask)
     uint32_t site;           // for messages: source position of the first instruction
+    BlockFn count_fn;        // the form that reports its accesses (count.h); null until first needed
+    uint32_t instructions;   // of PTX
+    uint32_t reserved;
 };
+constexpr uint32_t kCountForm = 0x80000000u;  // added to the block number given to Launch::compile
 
 // Launch::functions[0] is the kernel, the others are device functions that may be called.
 // A call passes arguments lane-major: lane i's parameters are at args + i * param_bytes, laid out as
@@ -109,6 +113,8 @@ struct Function {
     uint32_t local_bytes;    // per lane
     uint32_t param_bytes;    // per lane (called functions)
     uint32_t result_bytes;   // per lane (called functions)
+    uint32_t first_count;    // number of its first block among all blocks of all functions
+    uint32_t reserved;
 };
 
 enum Space : uint8_t { kGeneric = 0, kGlobal = 1, kShared = 2, kLocal = 3, kConst = 4, kParam = 5 };
@@ -139,6 +145,7 @@ enum LaunchFlags : uint32_t {
     kCheckAccess = 32,    // code was compiled with rt_access at every memory site
     kCheckRace = 64,
     kCheckInit = 128,
+    kSampledOnly = 256,   // of the grid, run only the blocks in Launch::samples
 };
 
 enum ErrorCode : uint32_t {
@@ -184,5 +191,11 @@ struct Launch {
     uint32_t max_resident;     // blocks that may be resident at once (kSpins, kCooperative)
     uint64_t tick_limit;       // back edges per warp before kInstructionBudget; 0 = none
     double wall_limit_seconds; // 0 = none
+    const uint64_t* samples;   // blocks to be counted, ascending; see count.h
+    uint32_t sample_count;
+    uint32_t count_total;      // blocks of all functions
+    const uint8_t* count_bytes;  // per site: bytes per lane of the machine instruction, 0 = merged away
+    uint64_t trace_limit;      // accesses kept per warp, for the cache model
+    uint64_t clock_start;      // simulated cycles when the launch starts
     ErrorRecord error;         // out; code kNoError when the launch went well
 };

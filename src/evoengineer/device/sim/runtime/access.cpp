@@ -1,6 +1,7 @@
 // See access.h.
 #include "access.h"
 
+#include "count.h"
 #include "simd.h"
 
 #pragma GCC optimize("O3")
@@ -27,6 +28,7 @@ VECTOR_CLONES bool within(const Cache& cache, uint32_t shift, uint32_t mask, con
 void touch(Warp* w, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t bytes, Access access) {
     const Launch& launch = launch_of(state(w));
     const Site& described = launch.sites[site];
+    if (state(w)->block->counted) count_access(state(w), site, mask, addresses, bytes, access, false);
     const bool cached = !(launch.flags & kCheckAccess) && described.bytes <= bytes;
     const Cache& cache = reinterpret_cast<const Cache*>(w->caches)[site];
     const uint32_t shift = __builtin_ctz(described.align | 256u);

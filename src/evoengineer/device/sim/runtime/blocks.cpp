@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "count.h"
 #include "scheduler.h"
 
 namespace {
@@ -96,6 +97,8 @@ void reset_warp(WarpState& w) { fibre_reset(*w.fibre, warp_main, &w, w.worker->r
 
 void place_block(BlockState& b, const Launch& launch, uint64_t index) {
     b.index = index;
+    if (launch.flags & kSampledOnly) index = launch.samples[index];
+    b.counted = launch.sample_count ? counted_of(launch, index) : nullptr;
     b.ctaid[0] = uint32_t(index % launch.grid[0]);
     b.ctaid[1] = uint32_t(index / launch.grid[0] % launch.grid[1]);
     b.ctaid[2] = uint32_t(index / launch.grid[0] / launch.grid[1]);
@@ -114,7 +117,7 @@ void begin_warp(WarpState& w, const BlockState& b, const Launch& launch) {
     w.fast_wait = 0;
     w.spins = 0;
     w.ticks_used = 0;
-    w.clock = 0;
+    w.clock = launch.clock_start;
     w.ticks = w.ticks_given = w.worker->run->first_quantum;
     w.status = WarpStatus::kRunnable;
     if (launch.flags & kCheckInit)

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "count.h"
 #include "dispatch.h"
 #include "scheduler.h"
 
@@ -208,6 +209,7 @@ extern "C" void rt_access(Warp* warp, uint32_t site, uint32_t mask, const uint64
     WarpState* w = state(warp);
     const Site& s = w->worker->launch->sites[site];
     rt_checkv(w, site, mask, addresses);
+    count_site(w, site, mask, addresses);
     if (!(w->worker->launch->flags & (kCheckRace | kCheckInit))) return;
     begin_instruction(w);
     for (uint32_t rest = mask; rest; rest &= rest - 1) {

@@ -6,6 +6,7 @@
 // for) are favoured for a while.
 #include <cstring>
 
+#include "count.h"
 #include "dispatch.h"
 
 #include "exchange.h"
@@ -27,18 +28,22 @@ struct CompileRequest { uint32_t function, block; };
 void compile(Worker& worker, void* argument) {
     auto* request = static_cast<CompileRequest*>(argument);
     std::lock_guard<std::mutex> lock(worker.run->compiling);
-    BlockInfo& info = worker.launch->functions[request->function].blocks[request->block];
-    if (!__atomic_load_n(&info.fn, __ATOMIC_ACQUIRE) && worker.launch->compile)
+    BlockInfo& info = worker.launch->functions[request->function].blocks[request->block & ~kCountForm];
+    BlockFn* place = request->block & kCountForm ? &info.count_fn : &info.fn;
+    if (!__atomic_load_n(place, __ATOMIC_ACQUIRE) && worker.launch->compile)
         worker.launch->compile(request->function, request->block);
 }
 
 BlockFn block_function(WarpState* w, const Activation& a, uint32_t block) {
     BlockInfo& info = a.function_info->blocks[block];
-    BlockFn fn = __atomic_load_n(&info.fn, __ATOMIC_ACQUIRE);
+    // Code that is checked at every access reports them anyway.
+    const bool counting = w->block->counted && !(w->worker->launch->flags & kCheckAccess);
+    BlockFn* place = counting ? &info.count_fn : &info.fn;
+    BlockFn fn = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (__builtin_expect(fn != nullptr, 1)) return fn;
-    CompileRequest request{a.function, block};
+    CompileRequest request{a.function, block | (counting ? kCountForm : 0)};
     on_native_stack(w, compile, &request);
-    fn = __atomic_load_n(&info.fn, __ATOMIC_ACQUIRE);
+    fn = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (!fn)
         fail(w, kUnsupported, info.site, w->live, "the simulator could not compile block %u of function %u",
              block, a.function);
@@ -160,6 +165,8 @@ uint32_t members_of(const Activation& a, const BlockInfo& info, uint32_t lane) {
 void run_block(WarpState* w, Activation& a, uint32_t block, uint32_t lanes) {
     BlockFn fn = block_function(w, a, block);
     a.running = block;
+    if (__builtin_expect(w->block->counted != nullptr, 0))
+        count_block(w, a.function_info->first_count + block, a.function_info->blocks[block].instructions, lanes);
     int32_t next = fn(w, a.frame, lanes);
     follow(w, a, next, lanes, block);
 }
@@ -350,7 +357,7 @@ void from_fast(WarpState* w, Activation& a, int32_t next) {
 
 void dispatch(WarpState* w, Activation& a) {
     const Function& f = *a.function_info;
-    FastFn fast = a.function == 0 ? f.fast : nullptr;
+    FastFn fast = a.function == 0 && !w->block->counted ? f.fast : nullptr;
     bool races = w->worker->launch->flags & kCheckRace;
     for (uint32_t round = 1; a.count; round++) {
         if (round % (1u << 20) == 0 && past_deadline(*w->worker->run)) {  // whatever compiled code counts
@@ -428,7 +435,7 @@ static __attribute__((noinline)) void run_slow(WarpState* w, int32_t fast_next) 
 
 void run_warp(WarpState* w) {
     const Function& kernel = w->worker->launch->functions[0];
-    if (w->exist == kFullMask && kernel.fast) {
+    if (w->exist == kFullMask && kernel.fast && !w->block->counted) {
         int32_t next = kernel.fast(w, w->frame, 0);
         if (__builtin_expect(next == kExit, 1)) exit_lanes(w, w->live, w->next_block[0]);
         else run_slow(w, next);

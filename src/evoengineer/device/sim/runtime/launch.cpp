@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "count.h"
 #include "pool.h"
 #include "scheduler.h"
 
@@ -83,6 +84,8 @@ int32_t rt_launch(Launch* launch) {
     run.blocks = uint64_t(launch->grid[0]) * launch->grid[1] * launch->grid[2];
     run.block_threads = launch->block[0] * launch->block[1] * launch->block[2];
     if (run.blocks == 0 || run.block_threads == 0) return kNoError;
+    if (launch->flags & kSampledOnly) run.blocks = launch->sample_count;
+    if (run.blocks == 0) return kNoError;
     run.warp_count = (run.block_threads + kLanes - 1) / kLanes;
     if (run.warp_count > kMaxWarps) {
         launch->error.code = kUnsupported;
@@ -99,6 +102,7 @@ int32_t rt_launch(Launch* launch) {
     run.workers = flags & kOrdered ? 1 : uint32_t(std::min<uint64_t>(std::max(launch->threads, 1u), run.blocks));
     run.chunk = std::clamp<uint64_t>(run.blocks / (uint64_t(run.workers) * 32), 1, 256);
     fill_threads(run, *launch);
+    if (launch->sample_count) begin_counting(*launch);
     if (rt_output_begin) rt_output_begin(launch);
     run_on_workers(run.workers, work_part, &run);
     if (rt_output_end) rt_output_end(launch);

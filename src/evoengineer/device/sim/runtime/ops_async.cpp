@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "async.h"
+#include "count.h"
 #include "lanes.h"
 #include "simd.h"
 
@@ -185,6 +186,11 @@ void rt_cp_async(Warp* w, uint32_t site, uint32_t mask, const uint64_t* dst, con
     const Sizes sizes = src_bytes ? classify(take, bytes) : Sizes{kFullMask, kFullMask};
     check_destination(warp, site, mask, dst, bytes);
     check_source(warp, pending, site, mask & sizes.reading, src, take, bytes);
+
+    if (warp->block->counted) {
+        count_access(warp, site, mask & sizes.reading, src, bytes, kLoad, bytes == 16);
+        count_access(warp, site, mask, dst, bytes, kStore, false);
+    }
 
     Copy& copy = pending.add();
     copy.mask = mask;

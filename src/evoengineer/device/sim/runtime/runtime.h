@@ -9,6 +9,7 @@
 #include "memory.h"
 
 struct Activation;
+struct Counted;
 struct BlockState;
 struct RaceState;
 struct Run;
@@ -59,7 +60,7 @@ constexpr uint32_t kExitMarks = 32;
 
 struct BlockState {
     Worker* worker;
-    uint64_t index;            // linear index in the grid
+    uint64_t index;            // linear index among the blocks to run, which is mostly the grid
     uint32_t ctaid[3];
     uint32_t warp_count;
     uint32_t threads;          // that exist
@@ -73,6 +74,7 @@ struct BlockState {
     WarpState* warps;
     Fibre* fibres;
     RaceState* races;          // checks.cpp
+    Counted* counted;          // count.h; null unless the block is sampled
     Barrier barriers[kBarriers];
     ExitMark exits[kExitMarks];
 };

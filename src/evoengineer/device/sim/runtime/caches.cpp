@@ -1,0 +1,214 @@
+// What the caches make of the traces of sampled blocks (count.h).
+//
+// Each block is replayed by itself: its warps in lockstep, through its share of an L1 cache and then its
+// share of the L2 cache. A sector that the block has not touched before is *cold*: whether another block
+// brought it into the L2 is decided by the timing model, from where each block's footprint lies
+// (Footprint). L1 is written through and keeps 128-byte lines of four sectors; local memory is written back.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <unordered_map>
+#include <vector>
+
+#include "count.h"
+#include "memory.h"
+
+namespace {
+
+// Lines of four sectors, least recently used of its set goes first.
+class Cache4 {
+public:
+    explicit Cache4(uint64_t bytes) : sets_(std::max<uint64_t>(bytes / kLine / kWays, 1)) {
+        lines_.assign(sets_ * kWays, {kNone, 0, 0});
+    }
+
+    // The line's place if it is there, else a free one made out to it.
+    bool touch(uint64_t sector) {
+        uint64_t tag = sector / 4;
+        uint8_t bit = uint8_t(1u << (sector % 4));
+        Line* set = &lines_[(tag * 0x9e3779b97f4a7c15ull >> 20) % sets_ * kWays];
+        Line* oldest = set;
+        for (uint32_t way = 0; way < kWays; way++) {
+            Line& line = set[way];
+            if (line.tag == tag) {
+                line.used = ++now_;
+                bool hit = line.valid & bit;
+                line.valid |= bit;
+                return hit;
+            }
+            if (line.used < oldest->used) oldest = &line;
+        }
+        *oldest = {tag, ++now_, bit};
+        return false;
+    }
+
+private:
+    static constexpr uint64_t kLine = 128, kNone = ~0ull;
+    static constexpr uint32_t kWays = 8;
+    struct Line {
+        uint64_t tag, used;
+        uint8_t valid;
+    };
+    uint64_t sets_, now_ = 0;
+    std::vector<Line> lines_;
+};
+
+// Sectors that a block has touched, in an open hash table: bit 0 read, bit 1 written.
+class Seen {
+public:
+    explicit Seen(size_t most) {
+        size_t size = 1024;
+        while (size < most * 2) size *= 2;
+        keys_.assign(size, ~0ull);
+        marks_.assign(size, 0);
+    }
+    uint8_t& mark(uint64_t sector) {
+        size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
+        while (keys_[at] != ~0ull && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
+        keys_[at] = sector;
+        return marks_[at];
+    }
+
+private:
+    std::vector<uint64_t> keys_;
+    std::vector<uint8_t> marks_;
+};
+
+}  // namespace
+
+extern "C" {
+
+// Sectors of traced requests by what became of them; Python mirrors both structs.
+struct SiteCache { uint64_t l1_hits, l2_hits, cold, stores, cold_stores; };
+// What one sampled block touches of one allocation.
+struct Footprint {
+    uint64_t sample, allocation, allocation_bytes, low, high, cold_reads, cold_writes;
+};
+
+uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, SiteCache* sites, Footprint* prints, uint32_t room) {
+    uint32_t used = 0;
+    for (size_t sample = 0; sample < counted_blocks().size(); sample++) {
+        const Counted& c = counted_blocks()[sample];
+        std::vector<uint32_t> order(c.trace.size());
+        std::iota(order.begin(), order.end(), 0u);
+        std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+            const Access4 &x = c.trace[a], &y = c.trace[b];
+            return x.time != y.time ? x.time < y.time : x.warp < y.warp;
+        });
+        Cache4 l1(l1_bytes), l2(l2_bytes);
+        Seen seen(c.sectors.size());
+        Allocation last{};
+        uint32_t current = 0;
+        const uint32_t first = used;
+        auto print = [&](uint64_t address) -> Footprint* {
+            if (address - last.start >= last.bytes && !memory_find(address, &last)) return nullptr;
+            if (current < used && current >= first && prints[current].allocation == last.start) return &prints[current];
+            for (uint32_t i = first; i < used; i++)
+                if (prints[i].allocation == last.start) return &prints[current = i];
+            if (used == room) return nullptr;
+            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0};
+            return &prints[current = used++];
+        };
+        for (uint32_t i : order) {
+            const Access4& a = c.trace[i];
+            SiteCache& s = sites[a.site];
+            const bool local = a.kind >= kTraceLocalLoad, loads = a.kind != kTraceStore && a.kind != kTraceLocalStore;
+            for (uint32_t j = 0; j < a.count; j++) {
+                uint64_t sector = c.sectors[a.first + j];
+                uint8_t& mark = seen.mark(sector);
+                const bool fresh = mark == 0, unwritten = !(mark & 2);
+                mark |= loads ? 1 : 2;
+                if (a.kind == kTraceAtomic) mark |= 2;
+                if (a.kind == kTraceLoad || local) {
+                    if (l1.touch(sector)) {
+                        s.l1_hits++;
+                        continue;
+                    }
+                    if (a.kind == kTraceLocalStore) continue;  // written back later, if ever
+                }
+                if (!loads) {
+                    s.stores++;
+                    if (unwritten) s.cold_stores++;
+                    l2.touch(sector);
+                } else if (fresh) {
+                    s.cold++;
+                    l2.touch(sector);
+                } else if (l2.touch(sector)) {
+                    s.l2_hits++;
+                } else {
+                    s.cold++;  // it was there, and had to go
+                }
+                Footprint* p = local ? nullptr : print(sector * 32);
+                if (!p) continue;
+                p->low = std::min(p->low, sector * 32);
+                p->high = std::max(p->high, sector * 32 + 32);
+                if (loads && fresh) p->cold_reads++;
+                if ((!loads || a.kind == kTraceAtomic) && unwritten) p->cold_writes++;
+            }
+        }
+    }
+    return used;
+}
+
+// Totals over all samples: executions and lanes per block, the executions of the warp that ran it most
+// (summed over samples), and what sites did.
+void rt_count_totals(uint64_t* executions, uint64_t* lanes, uint64_t* most, SiteCount* sites) {
+    for (const Counted& c : counted_blocks()) {
+        for (uint32_t b = 0; b < c.blocks; b++) {
+            uint32_t top = 0;
+            for (uint32_t w = 0; w < c.warps; w++) {
+                uint32_t n = c.executions[size_t(w) * c.blocks + b];
+                executions[b] += n;
+                top = std::max(top, n);
+            }
+            most[b] += top;
+            lanes[b] += c.lanes[b];
+        }
+        for (size_t i = 0; i < c.sites.size(); i++) {
+            const SiteCount& s = c.sites[i];
+            SiteCount& t = sites[i];
+            if (!t.stride) t.stride = s.stride;
+            for (uint32_t k = 0; k < 4; k++) t.requests[k] += s.requests[k];
+            t.lanes += s.lanes;
+            t.sectors += s.sectors;
+            t.lines += s.lines;
+            t.wavefronts += s.wavefronts;
+            t.least += s.least;
+            t.serial += s.serial;
+            t.traced += s.traced;
+        }
+    }
+}
+
+// PTX instructions that each sampled block ran (warp-level), to see how uneven blocks are.
+void rt_count_work(const uint32_t* instructions, uint64_t* work) {
+    for (size_t i = 0; i < counted_blocks().size(); i++) {
+        const Counted& c = counted_blocks()[i];
+        work[i] = 0;
+        for (uint32_t w = 0; w < c.warps; w++)
+            for (uint32_t b = 0; b < c.blocks; b++)
+                work[i] += uint64_t(c.executions[size_t(w) * c.blocks + b]) * (instructions[b] + 1);
+    }
+}
+
+// Lanes of atomics at the address that all samples together use most, and lanes of all atomics.
+void rt_count_atomics(uint64_t* most, uint64_t* all, uint64_t* shared_address) {
+    std::unordered_map<uint64_t, uint64_t> sum;
+    std::unordered_map<uint64_t, uint32_t> blocks;
+    *most = *all = *shared_address = 0;
+    for (const Counted& c : counted_blocks())
+        for (auto& [address, lanes] : c.atomics) {
+            *all += lanes;
+            if (!in_device_arena(address) && !in_host_arena(address)) continue;
+            *most = std::max(*most, sum[address] += lanes);
+            *shared_address = std::max<uint64_t>(*shared_address, ++blocks[address]);
+        }
+}
+
+uint32_t rt_sizeof_site_count() { return sizeof(SiteCount); }
+uint32_t rt_sizeof_site_cache() { return sizeof(SiteCache); }
+uint32_t rt_sizeof_footprint() { return sizeof(Footprint); }
+
+void rt_count_release() { begin_counting(Launch{}); }
+
+}  // extern "C"

@@ -1,0 +1,202 @@
+// See count.h.
+#include "count.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dispatch.h"
+#include "scheduler.h"
+
+namespace {
+
+constexpr uint8_t kBypass = 0x80;          // in Launch::count_bytes
+constexpr uint64_t kLocalArena = 0x500000000000ull;
+constexpr size_t kMostAddresses = 4096;    // told apart among a block's atomics
+
+std::vector<Counted>& records() {
+    static auto* only = new std::vector<Counted>;
+    return *only;
+}
+
+// Sorted distinct values of `value >> shift` over the bytes that the lanes touch.
+uint32_t distinct(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, uint32_t shift, uint64_t* out) {
+    uint32_t count = 0;
+    bool sorted = true;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        uint64_t address = addresses[__builtin_ctz(rest)];
+        for (uint64_t unit = address >> shift, last = (address + bytes - 1) >> shift; unit <= last; unit++) {
+            if (count && out[count - 1] == unit) continue;
+            if (count && out[count - 1] > unit) sorted = false;
+            out[count++] = unit;
+        }
+    }
+    if (!sorted) {
+        std::sort(out, out + count);
+        count = uint32_t(std::unique(out, out + count) - out);
+    }
+    return count;
+}
+
+// How often the 32 banks must be read for these lanes. Lanes take part in groups that need at most 128 bytes.
+uint32_t wavefronts(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, uint32_t* least) {
+    const uint32_t group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+    uint32_t total = 0;
+    *least = 0;
+    for (uint32_t first = 0; first < kLanes; first += group) {
+        uint32_t part = group == 32 ? lanes : lanes >> first & ((1u << group) - 1);
+        if (!part) continue;
+        uint64_t words[64];
+        uint32_t count = 0, most = 1;
+        uint8_t in_bank[32] = {};
+        for (uint32_t rest = part; rest; rest &= rest - 1) {
+            uint64_t word = addresses[first + uint32_t(__builtin_ctz(rest))] / 4;
+            for (uint32_t j = 0; j < (bytes + 3) / 4 && count < 64; j++) words[count++] = word + j;
+        }
+        bool ordered = true;
+        for (uint32_t i = 1; i < count && ordered; i++) ordered = words[i] >= words[i - 1];
+        if (!ordered) std::sort(words, words + count);
+        count = uint32_t(std::unique(words, words + count) - words);
+        for (uint32_t i = 0; i < count; i++) most = std::max<uint32_t>(most, ++in_bank[words[i] % 32]);
+        total += most;
+        *least += std::max(1u, (count + 31) / 32);
+    }
+    return total;
+}
+
+uint32_t most_frequent(Counted& c, const uint64_t* addresses, uint32_t lanes) {
+    uint32_t most = 0;
+    for (uint32_t rest = lanes; rest;) {
+        uint64_t address = addresses[__builtin_ctz(rest)];
+        uint32_t same = 0;
+        for (uint32_t r = rest; r; r &= r - 1)
+            if (addresses[__builtin_ctz(r)] == address) same |= r & -r;
+        rest &= ~same;
+        uint32_t count = uint32_t(__builtin_popcount(same));
+        most = std::max(most, count);
+        if (c.atomics.size() < kMostAddresses || c.atomics.count(address)) c.atomics[address] += count;
+    }
+    return most;
+}
+
+void keep(WarpState* w, Counted& c, uint32_t site, TraceKind kind, const uint64_t* sectors, uint32_t count) {
+    if (c.traced[w->warp_index]++ >= w->worker->launch->trace_limit) return;
+    for (uint32_t at = 0; at < count; at += 128) {
+        uint32_t part = std::min(count - at, 128u);
+        c.trace.push_back({w->clock - c.clock_start, uint32_t(c.sectors.size()), site, uint16_t(w->warp_index),
+                           uint8_t(part), kind});
+        c.sectors.insert(c.sectors.end(), sectors + at, sectors + at + part);
+    }
+    c.sites[site].traced += count;
+}
+
+// Where a thread's local memory lies on a device: words of neighbouring lanes are neighbours.
+void spread_locals(const WarpState* w, uint32_t lanes, const uint64_t* addresses, uint64_t* out) {
+    uint64_t bytes = w->activation ? w->activation->local_bytes : w->worker->launch->functions[0].local_bytes;
+    uint64_t base = kLocalArena + (uint64_t(w->block->index) << 32) + (uint64_t(w->warp_index) << 26);
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        uint32_t lane = uint32_t(__builtin_ctz(rest));
+        uint64_t offset = (addresses[lane] - w->local_base - lane * bytes) & 0xffff;
+        out[lane] = base + offset / 4 * 128 + lane * 4 + offset % 4;
+    }
+}
+
+}  // namespace
+
+void begin_counting(const Launch& launch) {
+    auto& all = records();
+    all.clear();
+    all.resize(launch.sample_count);
+    uint32_t warps = (launch.block[0] * launch.block[1] * launch.block[2] + kLanes - 1) / kLanes;
+    for (uint32_t i = 0; i < launch.sample_count; i++) {
+        Counted& c = all[i];
+        c.index = launch.samples[i];
+        c.warps = warps;
+        c.blocks = launch.count_total;
+        c.clock_start = launch.clock_start;
+        c.executions.assign(size_t(warps) * c.blocks, 0);
+        c.lanes.assign(c.blocks, 0);
+        c.sites.assign(launch.site_count, SiteCount{});
+        c.traced.assign(warps, 0);
+    }
+}
+
+Counted* counted_of(const Launch& launch, uint64_t index) {
+    const uint64_t* end = launch.samples + launch.sample_count;
+    const uint64_t* found = std::lower_bound(launch.samples, end, index);
+    return found != end && *found == index ? &records()[size_t(found - launch.samples)] : nullptr;
+}
+
+const std::vector<Counted>& counted_blocks() { return records(); }
+
+void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t lanes) {
+    Counted& c = *w->block->counted;
+    c.executions[size_t(w->warp_index) * c.blocks + number]++;
+    c.lanes[number] += uint32_t(__builtin_popcount(lanes));
+    w->clock += instructions;
+}
+
+void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
+                  bool bypass) {
+    Counted& c = *w->block->counted;
+    if (!lanes || site >= c.sites.size()) return;
+    SiteCount& s = c.sites[site];
+    uint32_t first = uint32_t(__builtin_ctz(lanes));
+    uint64_t total = s.requests[0] + s.requests[1] + s.requests[2];
+    if (!total && (lanes & (lanes - 1)))
+        s.stride = int64_t(addresses[__builtin_ctz(lanes & (lanes - 1))] - addresses[first]);
+    s.lanes += uint32_t(__builtin_popcount(lanes));
+    if (access == kAtomic) s.serial += most_frequent(c, addresses, lanes);
+    if (addresses[first] - w->shared_base < w->shared_bytes) {
+        uint64_t offsets[kLanes];
+        for (uint32_t i = 0; i < kLanes; i++) offsets[i] = (addresses[i] - w->shared_base) & ~uint64_t(bytes > 4 ? bytes - 1 : 0);
+        uint32_t least;
+        s.requests[1]++;
+        s.wavefronts += wavefronts(offsets, lanes, bytes, &least);
+        s.least += least;
+        return;
+    }
+    uint64_t units[kLanes * 9 + 8];
+    bool local = is_local(w, addresses[first]);
+    if (local) {
+        uint64_t spread[kLanes] = {};
+        spread_locals(w, lanes, addresses, spread);
+        uint32_t words = std::max(1u, bytes / 4), count = 0;
+        s.requests[2]++;
+        for (uint32_t j = 0; j < words; j++) {
+            uint64_t moved[kLanes];
+            for (uint32_t i = 0; i < kLanes; i++) moved[i] = spread[i] + j * 128;
+            count += distinct(moved, lanes, std::min(bytes, 4u), 5, units + count);
+        }
+        s.sectors += count;
+        s.lines += words;
+        keep(w, c, site, access == kLoad ? kTraceLocalLoad : kTraceLocalStore, units, count);
+        return;
+    }
+    if (!in_device_arena(addresses[first]) && !in_host_arena(addresses[first])) {
+        s.requests[3]++;
+        return;
+    }
+    s.requests[0]++;
+    bytes = std::min(bytes, 256u);
+    s.lines += distinct(addresses, lanes, bytes, 7, units);
+    uint32_t count = distinct(addresses, lanes, bytes, 5, units);
+    s.sectors += count;
+    TraceKind kind = access == kAtomic ? kTraceAtomic : access == kStore ? kTraceStore : bypass ? kTraceBypass : kTraceLoad;
+    keep(w, c, site, kind, units, count);
+}
+
+// Compiled code of the counting form calls this in place of its inline bounds check.
+extern "C" void rt_counted(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses) {
+    WarpState* w = state(warp);
+    rt_checkv(w, site, mask, addresses);
+    count_site(w, site, mask, addresses);
+}
+
+void count_site(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addresses) {
+    if (!w->block->counted) return;
+    const Launch& launch = *w->worker->launch;
+    const Site& s = launch.sites[site];
+    uint8_t width = launch.count_bytes ? launch.count_bytes[site] : uint8_t(s.bytes);
+    if (width & ~kBypass)
+        count_access(w, site, mask, addresses, width & ~kBypass, Access(s.access), (width & kBypass) != 0);
+}

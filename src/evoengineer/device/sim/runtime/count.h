@@ -1,0 +1,63 @@
+// Counting what sampled blocks of a launch do, for the timing model.
+//
+// A block whose index is in Launch::samples runs in SLOW only, in the form that reports every access
+// (BlockInfo::count_fn). Its executions of basic blocks, its accesses per site and a bounded trace of its
+// sectors go into a Counted of its own, so that nothing depends on which worker runs it, or when.
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime.h"
+
+enum TraceKind : uint8_t { kTraceLoad = 0, kTraceBypass = 1, kTraceStore = 2, kTraceAtomic = 3, kTraceLocalLoad = 4,
+                           kTraceLocalStore = 5, kTraceKinds = 6 };
+
+// Per site; Python mirrors it.
+struct SiteCount {
+    uint64_t requests[4];   // warp instructions by where they went: global, shared, local, elsewhere
+    uint64_t lanes;         // active lanes
+    uint64_t sectors;       // 32-byte sectors of global and local requests
+    uint64_t lines;         // 128-byte lines of them
+    uint64_t wavefronts;    // of shared requests
+    uint64_t least;         // wavefronts that the same shared requests need without conflicts
+    uint64_t serial;        // atomics: lanes at the most frequent address, summed over requests
+    int64_t stride;         // bytes between the first two active lanes of the first request
+    uint64_t traced;        // sectors in the trace
+};
+
+struct Access4 {            // one request in the trace
+    uint64_t time;          // instructions that the warp had run
+    uint32_t first;         // into Counted::sectors
+    uint32_t site;
+    uint16_t warp;
+    uint8_t count;
+    uint8_t kind;           // TraceKind
+};
+
+struct Counted {
+    uint64_t index = 0;     // linear index of the block in the grid
+    uint32_t warps = 0, blocks = 0;
+    uint64_t clock_start = 0;
+    std::vector<uint32_t> executions;   // [warp][block of any function]
+    std::vector<uint64_t> lanes;        // [block]
+    std::vector<SiteCount> sites;
+    std::vector<Access4> trace;
+    std::vector<uint64_t> sectors;
+    std::vector<uint64_t> traced;       // [warp] requests so far
+    std::unordered_map<uint64_t, uint64_t> atomics;  // address → lanes
+};
+
+// The record of the sampled block, or null. `begin_counting` empties all records.
+void begin_counting(const Launch& launch);
+Counted* counted_of(const Launch& launch, uint64_t index);
+const std::vector<Counted>& counted_blocks();
+
+void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t lanes);
+void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
+                  bool bypass);
+
+// The same for a site as it is described (and as ptxas has changed it); nothing unless the block is sampled.
+void count_site(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addresses);
+
+extern "C" void rt_counted(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses);
