@@ -1,0 +1,27 @@
+"""Average pooling over sequences (1-D)."""
+
+import torch
+
+from evoengineer.problem import Case
+from evoengineer.problem.inputs import Generator
+
+cases = [
+    Case.check(batch=1, channels=1, length=1, kernel=1, stride=1, padding=0),
+    Case.check(batch=2, channels=3, length=67, kernel=4, stride=1, padding=2),
+    Case.check(batch=3, channels=5, length=101, kernel=3, stride=2, padding=1),
+    Case.check(batch=2, channels=7, length=257, kernel=5, stride=3, padding=0, channels_last=1),
+    Case.bench(batch=32, channels=64, length=8192, kernel=4, stride=1, padding=2),
+]
+flops = "batch*channels*kernel*((length+2*padding-kernel)//stride+1)"
+
+
+def make_inputs(case: Case, generator: Generator) -> dict[str, torch.Tensor | int]:
+    if case.sizes.get("channels_last"):  # a view that is not contiguous
+        x = generator.values(case.batch, case.length, case.channels).permute(0, 2, 1)
+    else:
+        x = generator.values(case.batch, case.channels, case.length)
+    return {"x": x, "kernel": case.kernel, "stride": case.stride, "padding": case.padding}
+
+
+def reference(x: torch.Tensor, kernel: int, stride: int, padding: int) -> torch.Tensor:
+    return torch.nn.functional.avg_pool1d(x, kernel, stride, padding)

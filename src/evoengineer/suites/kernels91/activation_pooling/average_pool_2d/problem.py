@@ -1,0 +1,29 @@
+"""Average pooling over images (2-D)."""
+
+import torch
+
+from evoengineer.problem import Case
+from evoengineer.problem.inputs import Generator
+
+cases = [
+    Case.check(batch=1, channels=1, height=1, width=1, kernel=1, stride=1, padding=0),
+    Case.check(batch=2, channels=3, height=19, width=23, kernel=3, stride=3, padding=1),
+    Case.check(batch=1, channels=5, height=31, width=17, kernel=2, stride=1, padding=1),
+    Case.check(batch=2, channels=7, height=13, width=29, kernel=3, stride=2, padding=0, channels_last=1),
+    Case.bench(batch=16, channels=64, height=128, width=128, kernel=3, stride=3, padding=0),
+]
+flops = (
+    "batch*channels*kernel*kernel*((height+2*padding-kernel)//stride+1)*((width+2*padding-kernel)//stride+1)"
+)
+
+
+def make_inputs(case: Case, generator: Generator) -> dict[str, torch.Tensor | int]:
+    if case.sizes.get("channels_last"):  # a view that is not contiguous
+        x = generator.values(case.batch, case.height, case.width, case.channels).permute(0, 3, 1, 2)
+    else:
+        x = generator.values(case.batch, case.channels, case.height, case.width)
+    return {"x": x, "kernel": case.kernel, "stride": case.stride, "padding": case.padding}
+
+
+def reference(x: torch.Tensor, kernel: int, stride: int, padding: int) -> torch.Tensor:
+    return torch.nn.functional.avg_pool2d(x, kernel, stride, padding)

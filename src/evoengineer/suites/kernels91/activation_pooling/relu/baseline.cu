@@ -1,0 +1,24 @@
+#include <torch/extension.h>
+
+#include <cmath>
+
+__global__ void relu(const float* x, float* y, int64_t size) {
+    int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= size) return;
+    y[i] = fmaxf(x[i], 0.0f);
+}
+
+torch::Tensor forward(torch::Tensor x) {
+    TORCH_CHECK(x.is_cuda() && x.scalar_type() == torch::kFloat32, "x must be a float32 tensor on the GPU");
+    x = x.contiguous();
+    auto y = torch::empty_like(x);
+    int64_t size = x.numel();
+    const int threads = 256;
+    int64_t blocks = (size + threads - 1) / threads;
+    relu<<<blocks, threads>>>(x.data_ptr<float>(), y.data_ptr<float>(), size);
+    return y;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+    m.def("forward", &forward, "ReLU: max(x, 0)");
+}

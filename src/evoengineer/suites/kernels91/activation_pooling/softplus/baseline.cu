@@ -1,0 +1,26 @@
+#include <torch/extension.h>
+
+#include <cmath>
+
+__global__ void softplus(const float* x, float* y, int64_t size, float beta, float threshold) {
+    int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= size) return;
+    float value = x[i];
+    float scaled = beta * value;
+    y[i] = scaled > threshold ? value : log1pf(expf(scaled)) / beta;  // linear where exp would swamp the 1
+}
+
+torch::Tensor forward(torch::Tensor x, double beta, double threshold) {
+    TORCH_CHECK(x.is_cuda() && x.scalar_type() == torch::kFloat32, "x must be a float32 tensor on the GPU");
+    x = x.contiguous();
+    auto y = torch::empty_like(x);
+    int64_t size = x.numel();
+    const int threads = 256;
+    int64_t blocks = (size + threads - 1) / threads;
+    softplus<<<blocks, threads>>>(x.data_ptr<float>(), y.data_ptr<float>(), size, beta, threshold);
+    return y;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+    m.def("forward", &forward, "Softplus: log(1 + exp(beta * x)) / beta");
+}
