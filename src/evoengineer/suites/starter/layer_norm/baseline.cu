@@ -39,7 +39,8 @@ __global__ void layer_norm(const float* x, const float* weight, const float* bia
 torch::Tensor forward(torch::Tensor x, torch::Tensor weight, torch::Tensor bias, double eps) {
     TORCH_CHECK(x.is_cuda() && x.scalar_type() == torch::kFloat32, "x must be a float32 tensor on the GPU");
     TORCH_CHECK(x.dim() == 2, "x must be a matrix");
-    TORCH_CHECK(weight.numel() == x.size(1) && bias.numel() == x.size(1), "weight and bias must have one value per column");
+    TORCH_CHECK(weight.numel() == x.size(1) && bias.numel() == x.size(1),
+                "weight and bias must have one value per column");
     x = x.contiguous();
     weight = weight.contiguous();
     bias = bias.contiguous();
