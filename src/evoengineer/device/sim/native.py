@@ -1,25 +1,20 @@
 """Building and loading the C++ parts of the simulated GPU.
 
-The runtime is compiled from `runtime/*.cpp` on first use into a cache that is addressed by content, then
-loaded so that machine code made later finds its rt_ functions in the process. This module owns the build
-and the ctypes signatures; it does not decide what to launch.
+The runtime is compiled from `runtime/*.cpp` on first use (kernel/native_build.py), then loaded so that machine
+code made later finds its rt_ functions in the process. This module owns the ctypes signatures; it does not
+decide what to launch.
 """
 
 import ctypes as c
-import hashlib
 import os
-import subprocess
-import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from evoengineer.device.sim import structs
 from evoengineer.errors import DeviceError, ToolchainError
-from evoengineer.kernel.toolchain import HostCompiler, find_host_compiler
-from evoengineer.paths import cache_dir
+from evoengineer.kernel import native_build
 
 RUNTIME_SOURCES = Path(__file__).parent / "runtime"
 RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-Wall", "-pthread", "-fno-math-errno", "-ffp-contract=off")
@@ -28,66 +23,11 @@ HOST_ARENA, HOST_ARENA_BYTES = 0x200000000000, 64 << 30
 STAGING_BYTES = 64 << 20
 
 
-# -- building ------------------------------------------------------------------------------------------
-
-
 def build_shared(
     sources: Sequence[Path], name: str, flags: Sequence[str] = RUNTIME_FLAGS, link_flags: Sequence[str] = ()
 ) -> Path:
-    """A shared library `name` made of C++ sources, from the cache if nothing has changed.
-
-    Headers beside the sources count as part of them. Any number of processes may build at once.
-    """
-    if not sources:
-        raise ToolchainError(f"no sources for {name}: the installation of evoengineer is incomplete")
-    compiler = find_host_compiler()
-    folders = {source.parent for source in sources}
-    headers = sorted(header for folder in folders for header in folder.glob("*.h"))
-    common = _digest(_identity(compiler), *flags, *(_content(header) for header in headers))
-    directory = cache_dir("native")
-    objects = [directory / f"{s.stem}-{_digest(common, s.name, _content(s))}.o" for s in sources]
-    library = directory / f"{Path(name).stem}-{_digest(name, *link_flags, *(o.name for o in objects))}" / name
-    if library.exists():
-        return library
-    library.parent.mkdir(exist_ok=True)
-    missing = [(s, o) for s, o in zip(sources, objects, strict=True) if not o.exists()]
-    with ThreadPoolExecutor(max(1, min(len(missing), len(os.sched_getaffinity(0))))) as pool:
-        list(pool.map(lambda each: _make(compiler, [*flags, "-c", str(each[0])], each[1]), missing))
-    _make(compiler, ["-shared", *flags, *(str(o) for o in objects), *link_flags], library)
-    return library
-
-
-def _identity(compiler: HostCompiler) -> str:
-    run = subprocess.run([*compiler.command, "--version"], capture_output=True, text=True, check=False)
-    return " ".join(compiler.command) + run.stdout
-
-
-def _content(path: Path) -> str:
-    return path.name + "\0" + path.read_text(encoding="utf-8")
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
-
-
-def _make(compiler: HostCompiler, arguments: Sequence[str], output: Path) -> None:
-    """Run the compiler for one output; it appears under its name only when complete."""
-    handle, partial = tempfile.mkstemp(prefix=output.stem, suffix=".part", dir=output.parent)
-    os.close(handle)
-    try:
-        run = subprocess.run(
-            [*compiler.command, *arguments, "-o", partial], capture_output=True, text=True, check=False
-        )
-        if run.returncode != 0:
-            what = next((a for a in arguments if a.endswith(".cpp")), output.name)
-            raise ToolchainError(
-                f"{compiler.command[0]} ({compiler.reason}) cannot build {Path(what).name}",
-                run.stdout + run.stderr,
-            )
-        os.chmod(partial, 0o755)
-        os.replace(partial, output)
-    finally:
-        Path(partial).unlink(missing_ok=True)
+    """A shared library `name` made of C++ sources with the runtime's flags, from the cache if unchanged."""
+    return native_build.build_shared(sources, name, flags, link_flags)
 
 
 # -- loading -------------------------------------------------------------------------------------------
