@@ -78,7 +78,7 @@ class Tolerance:
     values says why in `reason`.
     """
 
-    relative: Mapping[str, float] = DEFAULT_RELATIVE
+    relative: Mapping[str, float] = field(default_factory=lambda: DEFAULT_RELATIVE)
     times_pytorch: float = 4.0
     reason: str = ""
 

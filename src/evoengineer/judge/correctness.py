@@ -1,0 +1,153 @@
+"""Comparing a candidate's results with the reference, and saying what is wrong in a way that helps to mend it.
+
+Two bounds on the error of each element, which is taken relative to the element plus the output's scale (its
+RMS): the problem's tolerance for the dtype, and a multiple of the error that PyTorch itself makes in that
+dtype. Whole-number inputs whose results are exact must come out exact. Imports torch: reference process only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from evoengineer.judge.patterns import pattern_of
+from evoengineer.problem.model import Tolerance, sizes_text
+
+# What a straightforward kernel may add to PyTorch's error by summing in another order, in units of the
+# dtype's epsilon. TF32 or half-precision arithmetic in a float32 problem lies far above.
+_ORDER_EPSILONS = {torch.float64: 4096.0, torch.float32: 256.0, torch.float16: 4.0, torch.bfloat16: 1.0}
+_EXACT_BITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
+_EXACT_FRACTION = 1024.0  # results that are whole multiples of 1/1024 involve no rounding on the way
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """How an output differs. `kind` is shape, dtype, strides, device, count or values."""
+
+    kind: str
+    text: str
+    output: int = 0
+    index: tuple[int, ...] = ()
+    expected: float | int | bool | None = None
+    actual: float | int | bool | None = None
+    wrong_share: float = 0.0
+    worst_error: float = 0.0
+    bound: float = 0.0
+    pattern: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One output of the reference: in float64, and as PyTorch computes it in the problem's dtype."""
+
+    exact: torch.Tensor
+    pytorch: torch.Tensor
+    whole: bool  # compare without tolerance
+
+    @classmethod
+    def make(cls, exact: torch.Tensor, pytorch: torch.Tensor, whole_inputs: bool) -> Expected:
+        if not pytorch.is_floating_point():
+            return cls(exact, pytorch, whole=True)
+        limit = 2.0 ** _EXACT_BITS[pytorch.dtype]
+        scaled = exact.double() * _EXACT_FRACTION
+        whole = (
+            whole_inputs
+            and bool(torch.isfinite(scaled).all())
+            and bool((scaled == scaled.round()).all())
+            and bool((exact.abs() < limit).all())
+            and bool((pytorch.double() == exact.double()).all())
+        )
+        return cls(exact, pytorch, whole)
+
+
+def compare(number: int, expected: Expected, actual: torch.Tensor, tolerance: Tolerance) -> Mismatch | None:
+    """None when `actual` is right."""
+    reference = expected.pytorch
+    if actual.dtype != reference.dtype:
+        return Mismatch("dtype", f"output {number} is {_dtype(actual)}, expected {_dtype(reference)}", number)
+    if actual.shape != reference.shape:
+        return Mismatch(
+            "shape",
+            f"output {number} has shape {sizes_text(actual.shape)}, expected {sizes_text(reference.shape)}",
+            number,
+        )
+    if not _same_layout(actual, reference):
+        return Mismatch(
+            "strides",
+            f"output {number} has strides {sizes_text(actual.stride())}, expected {sizes_text(reference.stride())}",
+            number,
+        )
+    if actual.numel() == 0:
+        return None
+    if not reference.is_floating_point():
+        return _report(number, actual != reference, expected, actual, 0.0, 0.0)
+    if expected.whole:
+        return _report(number, ~(actual.double() == expected.exact.double()), expected, actual, 0.0, 0.0)
+    return _compare_floats(number, expected, actual, tolerance)
+
+
+def _same_layout(actual: torch.Tensor, reference: torch.Tensor) -> bool:
+    def strides(tensor: torch.Tensor) -> list[int]:  # of dimensions in which there is somewhere to go
+        return [s for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n > 1]
+
+    return actual.is_contiguous() or strides(actual) == strides(reference)
+
+
+def _compare_floats(number: int, expected: Expected, actual: torch.Tensor, tolerance: Tolerance) -> Mismatch | None:
+    exact = expected.exact.double()
+    overflows = ~torch.isfinite(exact.to(actual.dtype))  # too large for the dtype: infinite is right
+    scale = _scale(exact[~overflows])
+    magnitude = exact.abs() + scale
+    error = torch.where(overflows, 0.0, (actual.double() - exact).abs() / magnitude)
+    error = torch.where(torch.isfinite(actual) | overflows, error, torch.inf)
+    own = torch.where(overflows, 0.0, (expected.pytorch.double() - exact).abs() / magnitude)
+    own = own[torch.isfinite(own)]
+    own_error = float(own.max()) if own.numel() else 0.0
+    epsilon = torch.finfo(actual.dtype).eps
+    precise = max(tolerance.times_pytorch * own_error, _ORDER_EPSILONS[actual.dtype] * epsilon)
+    bound = min(tolerance.bound(_dtype(actual)), precise)
+    wrong = (error > bound) | (overflows & torch.isfinite(actual))
+    return _report(number, wrong, expected, actual, float(error.max()), bound)
+
+
+def _scale(values: torch.Tensor) -> float:
+    """RMS, computed so that squares do not overflow; the smallest normal number for an output of zeros."""
+    largest = float(values.abs().max()) if values.numel() else 0.0
+    if largest == 0.0:
+        return 1e-30
+    return largest * float((values / largest).square().mean().sqrt())
+
+
+def _report(
+    number: int, wrong: torch.Tensor, expected: Expected, actual: torch.Tensor, worst: float, bound: float
+) -> Mismatch | None:
+    count = int(wrong.sum())
+    if count == 0:
+        return None
+    first = tuple(int(i) for i in wrong.nonzero()[0])
+    wanted, got = expected.exact[first].item(), actual[first].item()
+    share = count / wrong.numel()
+    pattern = pattern_of(wrong, expected.exact, actual)
+    close = "" if not (0 < worst < 0.05) else (
+        f" The results are close: the worst error is {worst:.2g} of the output's scale where {bound:.2g} is allowed, "
+        "as from arithmetic in a lower precision than asked."
+    )  # fmt: skip
+    text = (
+        f"output {number}: {count} of {wrong.numel()} elements are wrong ({share:.1%}). "
+        f"First at {sizes_text(first)}: expected {_show(wanted)}, got {_show(got)}.{close}"
+        + (f" Pattern: {pattern}." if pattern else "")
+    )
+    return Mismatch("values", text, number, first, wanted, got, share, worst, bound, pattern)
+
+
+def _show(value: float | int | bool) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

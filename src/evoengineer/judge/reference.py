@@ -1,0 +1,115 @@
+"""The judge's end of the reference process (`reference_server.py`).
+
+Requests may be sent ahead: each returns a future, answers come in order, so that drawing inputs and computing
+references overlaps with compiling. Owns the process and the two pieces of memory it shares with the runner.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from evoengineer.errors import EvoEngineerError
+from evoengineer.problem.catalog import require_torch
+from evoengineer.problem.model import Distribution, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Inputs that lie in the shared memory: the runner's lines for them, and how many arguments they make."""
+
+    lines: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    mismatch: dict[str, Any] | None  # Mismatch as JSON; None when the results are right
+    changed_inputs: tuple[str, ...]
+
+
+class ReferenceProcess:
+    def __init__(self, threads: int = 1) -> None:
+        require_torch()
+        self.inputs_fd = os.memfd_create("evoengineer-inputs")
+        self.outputs_fd = os.memfd_create("evoengineer-outputs")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "evoengineer.judge.reference_server",
+             str(self.inputs_fd), str(self.outputs_fd), str(threads)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(self.inputs_fd, self.outputs_fd),
+            text=True, bufsize=1,
+        )  # fmt: skip
+        self._waiting: deque[Future[dict[str, Any]]] = deque()
+        self._lock = threading.Lock()
+        self._loaded: Problem | None = None
+        self._next_draw = 1
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def load(self, problem: Problem) -> None:
+        """Make `problem` the current one; draws of another one are forgotten."""
+        if self._loaded is not problem:
+            self._loaded = problem
+            self._request("load", path=str(problem.path), name=problem.name)
+
+    def prepare(self, case: int, distribution: Distribution, seed: int) -> int:
+        """Have a draw computed; its number at once, its failure at the next `stage`."""
+        draw, self._next_draw = self._next_draw, self._next_draw + 1
+        self._request("prepare", draw=draw, case=case, distribution=str(distribution), seed=seed)
+        return draw
+
+    def stage(self, draw: int) -> Staged:
+        answer = self._request("stage", draw=draw).result()
+        return Staged(tuple(answer["lines"]), answer["count"])
+
+    def check(self, draw: int, tensors: Sequence[dict[str, Any]], inputs: Sequence[tuple[int, int]]) -> Comparison:
+        answer = self._request("check", draw=draw, tensors=list(tensors), inputs=list(inputs)).result()
+        return Comparison(answer["mismatch"], tuple(answer["changed_inputs"]))
+
+    def drop(self, draw: int) -> None:
+        self._request("drop", draw=draw)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        for fd in (self.inputs_fd, self.outputs_fd):
+            os.close(fd)
+
+    def _request(self, command: str, **arguments: Any) -> Future[dict[str, Any]]:
+        assert self._process.stdin is not None
+        future: Future[dict[str, Any]] = Future()
+        with self._lock:
+            self._waiting.append(future)
+            try:
+                self._process.stdin.write(json.dumps({"command": command, **arguments}) + "\n")
+            except OSError as error:
+                raise EvoEngineerError(f"the reference process has ended: {error}") from error
+        return future
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        failed: str | None = None
+        for line in self._process.stdout:
+            answer = json.loads(line)
+            # A draw that could not be made shows when it is asked for, under the name of its own error.
+            failed = failed or answer.get("error")
+            future = self._waiting.popleft()
+            if "error" in answer:
+                future.set_exception(EvoEngineerError(f"the problem's reference fails: {failed}"))
+                failed = None if not isinstance(answer, dict) else failed
+            else:
+                future.set_result(answer)
+                failed = None
+        while self._waiting:
+            self._waiting.popleft().set_exception(EvoEngineerError("the reference process ended unexpectedly"))

@@ -1,0 +1,97 @@
+"""`python -m evoengineer.problem.describe`: a process that loads problems and says what they are, as JSON.
+
+Reads a JSON list of requests from standard input ({"path", "name", "baseline"}), writes one JSON line per
+request: a description, or {"error": …}. Apart from the command line's own process because it imports torch
+and runs the problem's file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from evoengineer.errors import EvoEngineerError
+from evoengineer.problem.live import Live, open_live
+from evoengineer.problem.model import Case, Distribution, Problem
+
+
+def describe(live: Live) -> dict[str, Any]:
+    """The record, and for the bench case the arguments and outputs by dtype and shape."""
+    arguments, outputs = _bench_shapes(live)
+    return {
+        **to_json(live.problem),
+        "arguments": arguments,
+        "outputs": outputs,
+    }
+
+
+def to_json(problem: Problem) -> dict[str, Any]:
+    return {
+        "name": problem.name,
+        "path": str(problem.path),
+        "title": problem.title,
+        "reference_source": problem.reference_source,
+        "cases": [{"kind": str(case.kind), "sizes": dict(case.sizes)} for case in problem.cases],
+        "tolerance": {
+            "relative": dict(problem.tolerance.relative),
+            "times_pytorch": problem.tolerance.times_pytorch,
+            "reason": problem.tolerance.reason,
+        },
+        "distributions": [str(d) for d in problem.distributions],
+        "baseline": str(problem.baseline) if problem.baseline else None,
+        "form": problem.form,
+        "flops": problem.flops,
+        "moved_bytes": problem.moved_bytes,
+        "fast_math": problem.fast_math,
+    }
+
+
+def _bench_shapes(live: Live) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Arguments and outputs of the bench case.
+
+    The values of the inputs do not matter here, only their shapes, so the draw is the cheapest one.
+    """
+    case: Case = live.problem.bench_case
+    inputs = live.inputs(case, Distribution.NORMAL, 0)
+    arguments = [{"name": name, **shape_of(value)} for name, value in inputs.items()]
+    with torch.device("meta"):
+        try:
+            on_meta = {name: _to_meta(value) for name, value in inputs.items()}
+            outputs = live.outputs(case, on_meta, double=False)
+        except Exception:  # noqa: BLE001 - not every reference runs on meta tensors; the real thing always does
+            outputs = live.outputs(case, inputs, double=False)
+    return arguments, [shape_of(output) for output in outputs]
+
+
+def _to_meta(value: Any) -> Any:
+    return value.to("meta") if isinstance(value, torch.Tensor) else value
+
+
+def shape_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        return {"kind": "tensor", "dtype": dtype, "shape": list(value.shape), "bytes": value.numel() * value.element_size()}
+    return {"kind": type(value).__name__, "value": value if isinstance(value, (int, float, bool, str)) else repr(value)}
+
+
+def main() -> int:
+    torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
+    for request in json.load(sys.stdin):
+        try:
+            baseline = Path(request["baseline"]) if request.get("baseline") else None
+            answer = describe(open_live(Path(request["path"]), request["name"], baseline))
+        except EvoEngineerError as error:
+            answer = {"error": str(error)}
+        except Exception as error:  # noqa: BLE001 - the problem's own code failed: its author needs to know how
+            answer = {"error": f"{request['path']}: {type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

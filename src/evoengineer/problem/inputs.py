@@ -1,0 +1,71 @@
+"""Drawing inputs: the `generator` that a problem's `make_inputs(case, generator)` receives.
+
+Everything comes from one seed, so that a draw can be repeated in another process. `values` follows the
+distribution that the judge asks for; the other methods draw what they say, whatever the distribution.
+Imports torch: only the reference process uses this module.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from evoengineer.problem.model import Distribution
+
+_INTEGER_RANGE = 4  # small enough that sums of products of tens of thousands of them are exact in float32
+
+
+class Generator:
+    def __init__(self, seed: int, distribution: Distribution = Distribution.NORMAL) -> None:
+        self.distribution = distribution
+        self._random = torch.Generator().manual_seed(seed)
+
+    def values(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """Floating-point values by the current distribution."""
+        if self.distribution is Distribution.INTEGERS:
+            return self.integers(*shape, low=-_INTEGER_RANGE, high=_INTEGER_RANGE + 1).to(dtype)
+        return reshape_distribution(self.normal(*shape), self.distribution).to(dtype)
+
+    def normal(
+        self, *shape: int, mean: float = 0.0, std: float = 1.0, dtype: torch.dtype = torch.float32
+    ) -> torch.Tensor:
+        return (torch.randn(shape, generator=self._random) * std + mean).to(dtype)
+
+    def uniform(
+        self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: torch.dtype = torch.float32
+    ) -> torch.Tensor:
+        return (torch.rand(shape, generator=self._random) * (high - low) + low).to(dtype)
+
+    def integers(
+        self, *shape: int, low: int, high: int, dtype: torch.dtype = torch.int64
+    ) -> torch.Tensor:
+        """Whole numbers from `low` up to, not including, `high`."""
+        return torch.randint(low, high, shape, generator=self._random, dtype=torch.int64).to(dtype)
+
+    def mask(self, *shape: int, share: float = 0.5) -> torch.Tensor:
+        """Booleans, true with probability `share`."""
+        return torch.rand(shape, generator=self._random) < share
+
+    def permutation(self, n: int) -> torch.Tensor:
+        return torch.randperm(n, generator=self._random)
+
+    def distinct(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """Values of which no two are equal, evenly spread around 0: for operations that pick one of them."""
+        count = 1
+        for size in shape:
+            count *= size
+        return ((self.permutation(count).to(torch.float64) - count / 2) / 64).reshape(shape).to(dtype)
+
+
+def reshape_distribution(normal: torch.Tensor, distribution: Distribution) -> torch.Tensor:
+    """Standard normal values turned into another distribution."""
+    match distribution:
+        case Distribution.SHIFTED:
+            return normal * 2 + 3
+        case Distribution.LARGE:
+            return normal * 30
+        case Distribution.NEAR_CONSTANT:
+            return normal * 1e-2 + 1
+        case Distribution.INTEGERS:
+            return (normal * 2).round().clamp(-_INTEGER_RANGE, _INTEGER_RANGE)
+        case _:
+            return normal
