@@ -12,13 +12,17 @@ from evoengineer.errors import EvoEngineerError, UsageError
 # NVIDIA quotes H100's tensor figures at a lower clock than its fp32 figures, so they are left out.
 PUBLISHED = {
     "rtx4090": (82.6, 165.2, 1008),
+    "rtx4070tisuper": (44.1, 88.2, 672),
     "rtx3090": (35.6, 71, 936),
+    "rtx3080": (29.8, 59.5, 760),
+    "rtx2080ti": (13.4, 53.8, 616),
     "rtxa6000": (38.7, 154.8, 768),
     "a100-40gb": (19.5, 312, 1555),
     "a100-80gb": (19.5, 312, 2039),
     "h100-sxm": (66.9, None, 3350),
     "h100-pcie": (51.2, None, 2000),
     "l40s": (91.6, 366, 864),
+    "l20": (59.8, 119.5, 864),
     "l4": (30.3, 121, 300),
     "t4": (8.1, 65, 320),
     "v100": (15.7, 125, 900),
