@@ -1,0 +1,74 @@
+#include <torch/extension.h>
+
+struct Shape {
+    int channels, height, width;  // of an input image
+    int kernel_height, kernel_width;
+    int out_height, out_width;
+    int padding_height, padding_width;
+    int stride;
+};
+
+// One thread per element of the output [batch][channels][out_height][out_width].
+__global__ void depthwise_conv2d(const float* x, const float* weight, const float* bias, float* y, Shape s,
+                                 int64_t size) {
+    int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= size) return;
+    int column = i % s.out_width;
+    int row = i / s.out_width % s.out_height;
+    int channel = i / s.out_width / s.out_height % s.channels;
+    int64_t plane = i / s.out_width / s.out_height;  // counts channels over all images
+
+    x += plane * s.height * s.width;
+    weight += channel * s.kernel_height * s.kernel_width;
+    float sum = bias[channel];
+    for (int ky = 0; ky < s.kernel_height; ++ky) {
+        int y_in = row * s.stride - s.padding_height + ky;
+        if (y_in < 0 || y_in >= s.height) continue;
+        for (int kx = 0; kx < s.kernel_width; ++kx) {
+            int x_in = column * s.stride - s.padding_width + kx;
+            if (x_in < 0 || x_in >= s.width) continue;
+            sum += x[y_in * s.width + x_in] * weight[ky * s.kernel_width + kx];
+        }
+    }
+    y[i] = sum;
+}
+
+torch::Tensor forward(torch::Tensor x, torch::Tensor weight, torch::Tensor bias, int64_t stride,
+                      int64_t padding_height, int64_t padding_width) {
+    TORCH_CHECK(x.is_cuda() && weight.is_cuda() && bias.is_cuda(), "x, weight and bias must be on the GPU");
+    TORCH_CHECK(x.scalar_type() == torch::kFloat32 && weight.scalar_type() == torch::kFloat32 &&
+                    bias.scalar_type() == torch::kFloat32,
+                "x, weight and bias must be float32");
+    TORCH_CHECK(x.dim() == 4 && weight.dim() == 4, "x and weight must have four dimensions");
+    TORCH_CHECK(weight.size(0) == x.size(1) && weight.size(1) == 1, "weight must have one filter per channel of x");
+    TORCH_CHECK(bias.dim() == 1 && bias.size(0) == x.size(1), "bias must have one value per channel");
+    TORCH_CHECK(stride > 0, "stride must be positive");
+    TORCH_CHECK(padding_height >= 0 && padding_width >= 0, "padding must not be negative");
+    x = x.contiguous();
+    weight = weight.contiguous();
+    bias = bias.contiguous();
+    Shape s;
+    s.channels = x.size(1);
+    s.height = x.size(2);
+    s.width = x.size(3);
+    s.kernel_height = weight.size(2);
+    s.kernel_width = weight.size(3);
+    s.stride = stride;
+    s.padding_height = padding_height;
+    s.padding_width = padding_width;
+    TORCH_CHECK(s.height + 2 * s.padding_height >= s.kernel_height &&
+                s.width + 2 * s.padding_width >= s.kernel_width,
+                "the kernel does not fit into the input");
+    s.out_height = (s.height + 2 * s.padding_height - s.kernel_height) / s.stride + 1;
+    s.out_width = (s.width + 2 * s.padding_width - s.kernel_width) / s.stride + 1;
+    auto y = torch::empty({x.size(0), s.channels, s.out_height, s.out_width}, x.options());
+    int64_t size = y.numel();
+    const int threads = 256;
+    depthwise_conv2d<<<(size + threads - 1) / threads, threads>>>(
+        x.data_ptr<float>(), weight.data_ptr<float>(), bias.data_ptr<float>(), y.data_ptr<float>(), s, size);
+    return y;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+    m.def("forward", &forward, "Depthwise convolution of oblong images (2-D) with an asymmetric kernel");
+}

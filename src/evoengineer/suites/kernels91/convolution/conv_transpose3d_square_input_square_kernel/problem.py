@@ -1,0 +1,32 @@
+"""Transposed convolution of cubic volumes (3-D) with a cubic kernel."""
+
+import torch
+
+from evoengineer.problem import Case
+from evoengineer.problem.inputs import Generator
+
+cases = [
+    Case.check(batch=1, channels=1, size=1, filters=1, kernel=1),
+    Case.check(batch=2, channels=3, size=7, filters=5, kernel=3),
+    Case.check(batch=1, channels=8, size=8, filters=4, kernel=2),
+    Case.check(batch=2, channels=5, size=5, filters=3, kernel=4, channels_last=1),
+    Case.bench(batch=4, channels=16, size=32, filters=32, kernel=3),
+]
+flops = "2*batch*channels*filters*kernel*kernel*kernel*size*size*size"
+
+
+def make_inputs(case: Case, generator: Generator) -> dict[str, torch.Tensor | int]:
+    if case.sizes.get("channels_last"):  # a view that is not contiguous
+        x = generator.values(case.batch, case.size, case.size, case.size, case.channels).permute(
+            0, 4, 1, 2, 3
+        )
+    else:
+        x = generator.values(case.batch, case.channels, case.size, case.size, case.size)
+    return {
+        "x": x,
+        "weight": generator.normal(case.channels, case.filters, case.kernel, case.kernel, case.kernel),
+    }
+
+
+def reference(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.conv_transpose3d(x, weight)
