@@ -5,6 +5,7 @@
     ├── ToolchainError          no usable CUDA compiler or host C++ compiler, or our own C++ does not build
     ├── CompileError            nvcc refused the program; `log` holds what it said
     ├── PtxError                PTX text that the simulated GPU cannot read
+    ├── SandboxError            this machine cannot isolate a program, or could not start it isolated
     ├── UnsupportedError        something CUDA has and the simulated GPU has not, by name
     └── DeviceError             a kernel or a device call failed; `report` holds the finding
 
@@ -57,6 +58,20 @@ class CompileError(EvoEngineerError):
 
 class PtxError(EvoEngineerError):
     """PTX text that cannot be read: malformed, or written in a way nvcc does not."""
+
+
+class SandboxError(EvoEngineerError):
+    """The sandbox cannot be made as asked; `stage` is the step of the launcher that failed, if it was one."""
+
+    def __init__(self, message: str, log: str = "", stage: str = "", errno: int = 0) -> None:
+        super().__init__(message)
+        self.log = log
+        self.stage = stage
+        self.errno = errno
+
+    @property
+    def details(self) -> str:
+        return self.log
 
 
 class UnsupportedError(EvoEngineerError):

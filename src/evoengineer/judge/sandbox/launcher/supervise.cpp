@@ -1,0 +1,192 @@
+// The supervisor: outside the sandbox, single-threaded, watching time, memory, processes and disk.
+//
+// It ends everything when a limit is passed, when it is asked to (SIGTERM), or when the judge is gone, and
+// writes one line about how it ended. If it is killed itself, the kernel kills the init inside, and with it the rest.
+#include "spec.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+namespace {
+
+constexpr int kIntervalMs = 20;
+constexpr int kMaxTree = 4096;
+
+struct Usage {
+    uint64_t resident_bytes, cpu_ms, written_bytes, tasks;
+};
+
+uint64_t now_ms() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return uint64_t(t.tv_sec) * 1000 + uint64_t(t.tv_nsec) / 1000000;
+}
+
+ssize_t slurp(char* buffer, size_t size, const char* format, int a, int b = 0) {
+    char path[96];
+    snprintf(path, sizeof path, format, a, b);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    ssize_t n = read(fd, buffer, size - 1);
+    close(fd);
+    if (n >= 0) buffer[n] = 0;
+    return n;
+}
+
+// All descendants of `first`, itself included. Orphans belong to the init, so nobody gets lost.
+int list_tree(pid_t first, pid_t* tree) {
+    int count = 0;
+    tree[count++] = first;
+    for (int i = 0; i < count; i++) {
+        char path[64], buffer[16384];
+        snprintf(path, sizeof path, "/proc/%d/task", tree[i]);
+        DIR* threads = opendir(path);
+        if (!threads) continue;
+        while (dirent* entry = readdir(threads)) {
+            int thread = atoi(entry->d_name);
+            if (thread <= 0 || slurp(buffer, sizeof buffer, "/proc/%d/task/%d/children", tree[i], thread) <= 0) continue;
+            for (char *at = buffer, *end; count < kMaxTree; at = end) {
+                long pid = strtol(at, &end, 10);
+                if (end == at) break;
+                tree[count++] = pid_t(pid);
+            }
+        }
+        closedir(threads);
+    }
+    return count;
+}
+
+void add_process(Usage& usage, pid_t pid, bool init) {
+    static const uint64_t tick_ms = 1000 / uint64_t(sysconf(_SC_CLK_TCK)), page = uint64_t(sysconf(_SC_PAGESIZE));
+    char buffer[1024];
+    if (slurp(buffer, sizeof buffer, "/proc/%d/stat", pid) <= 0) return;
+    char* after_name = strrchr(buffer, ')');
+    if (!after_name) return;
+    unsigned long user = 0, system = 0, threads = 0;
+    long children_user = 0, children_system = 0, resident = 0;
+    if (sscanf(after_name + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %lu %*d %*u %*u %ld",
+               &user, &system, &children_user, &children_system, &threads, &resident) != 6)
+        return;
+    usage.cpu_ms += tick_ms * (user + system + uint64_t(children_user) + uint64_t(children_system));
+    if (init) return;  // ours: it counts for the time of those that it reaped only
+    usage.resident_bytes += uint64_t(resident) * page;
+    usage.tasks += threads;
+    if (slurp(buffer, sizeof buffer, "/proc/%d/io", pid) > 0)
+        if (char* written = strstr(buffer, "\nwrite_bytes: ")) usage.written_bytes += strtoull(written + 14, nullptr, 10);
+}
+
+Usage measure(pid_t init) {
+    static pid_t tree[kMaxTree];
+    Usage usage{};
+    int count = list_tree(init, tree);
+    for (int i = 0; i < count; i++) add_process(usage, tree[i], i == 0);
+    return usage;
+}
+
+const char* exceeded(const Spec& spec, const Usage& usage) {
+    if (spec.memory_bytes && usage.resident_bytes > spec.memory_bytes) return "memory";
+    if (spec.tasks && usage.tasks > spec.tasks) return "processes";
+    if (spec.cpu_ms && usage.cpu_ms > spec.cpu_ms) return "cpu";
+    if (spec.disk_bytes && usage.written_bytes > spec.disk_bytes) return "disk";
+    return nullptr;
+}
+
+// With a process namespace the init's death is everybody's. Without, go on until no descendant is left.
+void kill_all(const Spec& spec, pid_t init) {
+    static pid_t tree[kMaxTree];
+    for (int round = 0; !spec.namespaces && round < 1000; round++) {
+        int count = list_tree(init, tree);
+        if (count == 1) break;
+        for (int i = 1; i < count; i++) kill(tree[i], SIGKILL);
+        usleep(500);
+    }
+    kill(init, SIGKILL);
+}
+
+void report(const Spec& spec, const char* format, const char* text, long long a, long long b = 0, long long c = 0) {
+    char line[512];
+    int n = snprintf(line, sizeof line, format, text, a, b, c);
+    if (write(spec.report, line, size_t(n)) < 0) _exit(125);  // nobody is there to hear it
+}
+
+}  // namespace
+
+int supervise(const Spec& spec, pid_t init, int messages) {
+    sigset_t asked;
+    sigemptyset(&asked);
+    sigaddset(&asked, SIGTERM);
+    int signals = signalfd(-1, &asked, SFD_CLOEXEC);  // blocked since main
+    int judge = int(syscall(SYS_pidfd_open, spec.parent, 0));
+    int inside = int(syscall(SYS_pidfd_open, init, 0));
+    check(signals >= 0 && inside >= 0, "pidfd_open");
+    bool orphaned = judge < 0 || getppid() != spec.parent;
+
+    const uint64_t start = now_ms();
+    const char* limit = orphaned ? "orphaned" : "none";
+    uint64_t peak = 0;
+    bool over = orphaned;
+    while (!over) {
+        uint64_t elapsed = now_ms() - start;
+        int wait = kIntervalMs;
+        if (spec.wall_ms) {
+            if (elapsed >= spec.wall_ms) {
+                limit = "wall";
+                break;
+            }
+            if (spec.wall_ms - elapsed < uint64_t(wait)) wait = int(spec.wall_ms - elapsed);
+        }
+        pollfd events[] = {{inside, POLLIN, 0}, {signals, POLLIN, 0}, {judge, POLLIN, 0}};
+        int ready = poll(events, 3, wait);
+        if (ready < 0 && errno != EINTR) fail("poll");
+        if (ready > 0) {
+            if (events[0].revents) break;
+            limit = events[1].revents ? "killed" : "orphaned";
+            break;
+        }
+        Usage usage = measure(init);
+        if (usage.resident_bytes > peak) peak = usage.resident_bytes;
+        if (const char* which = exceeded(spec, usage)) {
+            limit = which;
+            break;
+        }
+    }
+    if (strcmp(limit, "none")) kill_all(spec, init);
+    int status = 0;
+    rusage used{};
+    while (wait4(init, &status, 0, &used) < 0 && errno == EINTR) {}
+    if (spec.namespaces == false) kill_all(spec, getpid());
+
+    Message message;
+    bool ended = false;
+    while (read(messages, &message, sizeof message) == ssize_t(sizeof message)) {
+        if (message.kind == Message::kFailure) {
+            report(spec, "failed %2$lld %1$s\n", message.stage, message.value);
+            return 1;
+        }
+        status = message.value, ended = true;
+    }
+    // Killed from outside: as if the command itself had been.
+    if (!ended && !WIFSIGNALED(status)) status = SIGKILL;
+    long long cpu_us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000LL + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+    if (uint64_t(used.ru_maxrss) * 1024 > peak) peak = uint64_t(used.ru_maxrss) * 1024;
+    bool out_of_time = WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || (WTERMSIG(status) == SIGKILL && spec.cpu_ms && uint64_t(cpu_us) / 1000 >= spec.cpu_ms));
+    if (!strcmp(limit, "none") && out_of_time) limit = "cpu";
+    report(spec, "ended %s %lld %lld %lld\n", limit, status, cpu_us, (long long)peak);
+    return 0;
+}
