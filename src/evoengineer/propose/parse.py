@@ -1,0 +1,139 @@
+"""Reading a reply: name, thought and code, in any of the forms that models use. Nothing is ever executed.
+
+    name: … / thought: … / ```cuda … ```      labels, plain or in Markdown, and a fenced block
+    {"name": …, "thought": …, "code": …}      JSON, alone, in a fence or amid text
+    <name>…</name> <code>…</code>             tags
+    #include …                                a bare source text
+
+A reply without anything that looks like a kernel is unparsable.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n`]*)\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+)
+_LABEL = r"^[ \t>#*_-]*{name}[ \t]*[*_]*[ \t]*[:=][ \t]*[*_]*[ \t]*"
+_WORDS = "name|title|thoughts?|rationale|insight|explanation|idea|code|kernel|answer"
+_END = rf"(?=^[ \t>#*_-]*(?:{_WORDS})[ \t]*[*_]*[ \t]*[:=]|^[ \t]*(?:```|~~~)|\Z)"
+_NAMES = ("name", "title")
+_THOUGHTS = ("thought", "thoughts", "rationale", "insight", "explanation", "idea")
+_CODES = ("code", "kernel", "source", "cuda", "solution")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    code: str  # empty: unparsable
+    name: str = ""
+    thought: str = ""
+
+
+def parse_reply(text: str) -> Parsed:
+    """What the reply offers; `code` is empty when it holds no kernel."""
+    text = _THINKING.sub("", text.replace("\r\n", "\n"))
+    return _from_json(text) or _from_tags(text) or _from_labels(text)
+
+
+def looks_like_kernel(code: str) -> bool:
+    return "__global__" in code or "PYBIND11_MODULE" in code
+
+
+def _from_labels(text: str) -> Parsed:
+    blocks = [match[3] for match in _FENCE.finditer(text)]
+    code = _best_block(blocks)
+    outside = _FENCE.sub("\n```\n", text)  # a fence's content must not be taken for a label
+    if not code:
+        code, outside = _bare_source(text)
+    return Parsed(code, _label(outside, _NAMES, one_line=True), _label(outside, _THOUGHTS) or _boxed(outside))
+
+
+def _best_block(blocks: list[str]) -> str:
+    """The last complete kernel: models that correct themselves give the better version later."""
+    whole = [block for block in blocks if "PYBIND11_MODULE" in block and "__global__" in block]
+    parts = [block for block in blocks if looks_like_kernel(block)]
+    found = whole[-1] if whole else max(parts, key=len, default="")
+    return found.strip("\n") + "\n" if found else ""
+
+
+def _bare_source(text: str) -> tuple[str, str]:
+    """A source without fences: from the first directive to the end."""
+    start = re.search(r"^[ \t]*#[ \t]*(?:include|define|pragma)\b", text, re.MULTILINE)
+    if start is None or not looks_like_kernel(text[start.start() :]):
+        return "", text
+    code = text[start.start() :]
+    end = re.search(r"^PYBIND11_MODULE.*?^\}", code, re.DOTALL | re.MULTILINE)
+    return (code[: end.end()] if end else code.rstrip()) + "\n", text[: start.start()]
+
+
+def _from_json(text: str) -> Parsed | None:
+    candidates = [text, *(match[3] for match in _FENCE.finditer(text))]
+    for candidate in candidates:
+        start = candidate.find("{")
+        while start != -1 and start < 4000:
+            try:
+                value, _ = json.JSONDecoder(strict=False).raw_decode(candidate, start)
+            except ValueError:
+                value = None
+            parsed = _from_object(value)
+            if parsed is not None:
+                return parsed
+            start = candidate.find("{", start + 1)
+    return None
+
+
+def _from_object(value: Any) -> Parsed | None:
+    if not isinstance(value, dict):
+        return None
+    fields = {str(key).lower(): item for key, item in value.items() if isinstance(item, str)}
+    code = next((fields[key] for key in _CODES if looks_like_kernel(fields.get(key, ""))), "")
+    if not code:
+        return None
+    inner = _best_block([match[3] for match in _FENCE.finditer(code)])
+    name = next((fields[key] for key in _NAMES if key in fields), "")
+    thought = next((fields[key] for key in _THOUGHTS if key in fields), "")
+    return Parsed(inner or code.strip("\n") + "\n", name.strip(), thought.strip())
+
+
+def _from_tags(text: str) -> Parsed | None:
+    code = _tag(text, _CODES)
+    if not looks_like_kernel(code):
+        return None
+    inner = _best_block([match[3] for match in _FENCE.finditer(code)])
+    return Parsed(inner or code.strip() + "\n", _tag(text, _NAMES), _tag(text, _THOUGHTS))
+
+
+def _tag(text: str, names: tuple[str, ...]) -> str:
+    for name in names:
+        match = re.search(rf"<{name}>(.*?)(?:</{name}>|\Z)", text, re.DOTALL | re.IGNORECASE)
+        if match:
+            return match[1].strip()
+    return ""
+
+
+def _label(text: str, names: tuple[str, ...], *, one_line: bool = False) -> str:
+    for name in names:
+        start = re.search(_LABEL.format(name=name), text, re.IGNORECASE | re.MULTILINE)
+        if start is None:
+            continue
+        rest = text[start.end() :]
+        if one_line:
+            found = rest.split("\n", 1)[0]
+        else:
+            end = re.search(_END, rest, re.IGNORECASE | re.MULTILINE)
+            found = rest[: end.start()] if end else rest
+        cleaned = found.strip().strip("*_`\"' ").strip()
+        if cleaned:
+            return cleaned
+    return ""
+
+
+def _boxed(text: str) -> str:
+    """Evolution of Heuristics asks for the idea in braces; some models keep to that habit."""
+    match = re.search(r"\{([^{}]{10,600})\}", text)
+    return match[1].strip() if match else ""

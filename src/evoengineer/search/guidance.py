@@ -1,0 +1,160 @@
+"""Guidance: the parts that a prompt can carry. An operator lists the ones it wants, in order.
+
+    I1  TaskContext   the card, CUDA version, reference, shapes, constraints, the baseline's time; with
+                      `current`, also the kernel that is to be improved
+    I2  Solutions     earlier kernels with their times
+    I3  Insights      reasons that were given before, each with what came of it
+    I4  Knowledge     techniques for what limits the kernel at hand
+    repair  Evidence  the candidate's own failure: compiler messages, wrong results
+
+A part only renders what the plan has chosen (`View`); choosing is `state.py`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from evoengineer.search.insights import Insight
+from evoengineer.search.knowledge import Technique
+from evoengineer.search.prompts import fill
+from evoengineer.search.records import Failure, Member
+from evoengineer.search.task import Task, listed
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What was chosen for one prompt."""
+
+    task: Task
+    parents: tuple[Member, ...] = ()  # the best first
+    insights: tuple[Insight, ...] = ()
+    knowledge: tuple[Technique, ...] = ()
+    failure: Failure | None = None
+
+
+class Guidance(Protocol):
+    @property
+    def key(self) -> str:
+        """I1, I2, I3, I4, or a name of the user's own."""
+        ...
+
+    def render(self, view: View) -> str:
+        """A section of the prompt; empty when there is nothing to tell."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    current: bool = False  # the first parent is the kernel to improve, not a historical solution
+    baseline: bool = True  # show the baseline's source when there is no current kernel
+
+    @property
+    def key(self) -> str:
+        return "I1"
+
+    def render(self, view: View) -> str:
+        task = view.task
+        text = fill(
+            "task",
+            title=task.title,
+            reference=task.reference.strip(),
+            arguments=listed(task.arguments) or "- see the reference",
+            outputs=listed(task.outputs) or "- see the reference",
+            cases=listed(task.cases) or "- the bench case only",
+            card=listed(task.card),
+            cuda=task.cuda,
+            tolerance=task.tolerance,
+            baseline_time=_baseline_time(task),
+        )
+        if self.current and view.parents:
+            kernel = view.parents[0]
+            return text + "\n\n" + fill("current", **_kernel_values(kernel))
+        if self.baseline and task.baseline:
+            return text + "\n\n" + fill("baseline", code=task.baseline.strip())
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Solutions:
+    best_last: bool = False  # as in FunSearch, whose model continues the sequence
+
+    @property
+    def key(self) -> str:
+        return "I2"
+
+    def render(self, view: View) -> str:
+        ordered = view.parents[::-1] if self.best_last else view.parents
+        shown = [
+            fill("solution", place=str(place), **_kernel_values(member))
+            for place, member in enumerate(ordered, 1)
+        ]
+        return fill("solutions", solutions="\n\n".join(shown)) if shown else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Insights:
+    count: int = 3
+
+    @property
+    def key(self) -> str:
+        return "I3"
+
+    def render(self, view: View) -> str:
+        lines = [insight.shown() for insight in view.insights]
+        return fill("insights", insights=listed(lines)) if lines else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    count: int = 2
+
+    @property
+    def key(self) -> str:
+        return "I4"
+
+    def render(self, view: View) -> str:
+        lines = [f"{technique.name}: {technique.text}" for technique in view.knowledge]
+        profile = next((member.profile for member in view.parents if member.profile), "")
+        profile = f"Profile of the kernel at hand: {profile.strip()}\n\n" if profile else ""
+        return fill("knowledge", profile=profile, knowledge=listed(lines)) if lines else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    longest: int = 4000  # characters
+
+    @property
+    def key(self) -> str:
+        return "repair"
+
+    def render(self, view: View) -> str:
+        failure = view.failure
+        if failure is None:
+            return ""
+        evidence = failure.evidence.strip() or "(no further evidence)"
+        if len(evidence) > self.longest:
+            evidence = evidence[: self.longest] + "\n[shortened]"
+        return fill(
+            "failure",
+            outcome=str(failure.outcome),
+            summary=failure.summary.strip(),
+            evidence=evidence,
+            code=failure.source.strip(),
+        )
+
+
+def _kernel_values(member: Member) -> dict[str, str]:
+    return {
+        "name": member.name or f"kernel {member.number}",
+        "time": f"{member.time_us:.2f} us{' (simulated)' if member.simulated else ''}",
+        "speedup": f"{member.speedup:.2f}x the baseline's speed",
+        "code": member.source.strip(),
+    }
+
+
+def _baseline_time(task: Task) -> str:
+    if task.baseline_us is None:
+        return "No baseline kernel was timed."
+    label = " (simulated)" if task.simulated else ""
+    return f"The baseline kernel takes {task.baseline_us:.2f} us{label} on the bench case."

@@ -1,0 +1,105 @@
+"""I3: insights, the reasons that proposals gave, each with what happened when it was used.
+
+An insight begins as the thought of a charged proposal and keeps a record: the verdict and the gain of the
+proposal it came from, and of every later one that was shown it. Those whose record is good are shown first;
+one that failed is shown at most once per prompt, and says so. The book remembers a bounded number, so that
+the work per trial stays flat; the archive keeps them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from random import Random
+
+from evoengineer.judge.verdict import Outcome
+
+KEPT = 48
+LONGEST = 600  # characters of a thought that are worth showing
+_FAILURE = math.log(0.5)  # how a failed use counts, next to ln(gain) of a valid one
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One proposal that carried the insight."""
+
+    number: int
+    outcome: Outcome
+    gain: float | None  # speedup over its best parent; None when not valid
+
+    @property
+    def helped(self) -> bool:
+        return self.gain is not None and self.gain > 1.0
+
+    def text(self) -> str:
+        if self.gain is None:
+            return f"failed in proposal {self.number}: {self.outcome}"
+        word = "faster" if self.gain > 1.0 else "no faster"
+        return f"proposal {self.number}: {word}, {self.gain:.2f}x its parent"
+
+
+@dataclass(slots=True)
+class Insight:
+    number: int  # the proposal it came from
+    text: str
+    origin: Use
+    later: deque[Use] = field(default_factory=lambda: deque(maxlen=8))
+
+    @property
+    def failed(self) -> bool:
+        """Never part of a valid kernel."""
+        return all(use.gain is None for use in (self.origin, *self.later))
+
+    @property
+    def worth(self) -> float:
+        uses = (self.origin, *self.later)
+        return sum(_FAILURE if use.gain is None else math.log(use.gain) for use in uses) / len(uses)
+
+    def shown(self) -> str:
+        mark = "did not work" if self.failed else "helped" if self.worth > 0 else "made little difference"
+        latest = self.later[-1] if self.later else self.origin
+        return f"({mark}; {latest.text()}) {self.text}"
+
+
+class InsightBook:
+    def __init__(self) -> None:
+        self._insights: dict[int, Insight] = {}
+
+    def __len__(self) -> int:
+        return len(self._insights)
+
+    def __getitem__(self, number: int) -> Insight:
+        return self._insights[number]
+
+    def add(self, text: str, use: Use) -> Insight | None:
+        """The thought of a charged proposal; nothing when it has none."""
+        folded = " ".join(text.split())[:LONGEST]
+        if not folded:
+            return None
+        insight = Insight(use.number, folded, use)
+        self._insights[use.number] = insight
+        if len(self._insights) > KEPT:
+            del self._insights[
+                min(self._insights.values(), key=lambda each: (each.worth, each.number)).number
+            ]
+        return insight
+
+    def used(self, number: int, use: Use) -> None:
+        """What became of a proposal that was shown insight `number` (which may be forgotten by now)."""
+        if number in self._insights:
+            self._insights[number].later.append(use)
+
+    def choose(self, count: int, random: Random) -> tuple[Insight, ...]:
+        """Distinct insights: good ones by softmax of their worth, at most one failed one, last."""
+        good = [each for each in self._insights.values() if not each.failed]
+        bad = [each for each in self._insights.values() if each.failed]
+        chosen: list[Insight] = []
+        places = count - 1 if bad and len(good) >= count > 1 else count
+        while good and len(chosen) < places:
+            top = max(each.worth for each in good)
+            weights = [math.exp((each.worth - top) / 0.25) for each in good]
+            chosen.append(good.pop(random.choices(range(len(good)), weights)[0]))
+        if bad and len(chosen) < count:
+            chosen.append(random.choice(bad))
+        return tuple(chosen)

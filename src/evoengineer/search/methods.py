@@ -1,0 +1,146 @@
+"""Methods: each a short declaration of operators, population and schedule.
+
+    free, insight, full            EvoEngineer's own configurations
+    solution                       Evolution of Heuristics
+    funsearch, ai-cuda-engineer    the systems it is compared with
+    best-of-n                      no evolution: the honest control
+
+A user's own method is a `Method` in a Python file, named on the command line as `path/to/file.py:name`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evoengineer.errors import UsageError
+from evoengineer.search import operators as op
+from evoengineer.search.operators import Operator
+from evoengineer.search.populations import Elites, Islands, Population, SingleBest
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """`opening` operators come first, one proposal each; then `cycle` repeats. An operator that finds fewer
+    parents than it needs gives way to `fallback`."""
+
+    name: str
+    summary: str
+    population: Callable[[], Population]
+    cycle: tuple[Operator, ...]
+    opening: tuple[Operator, ...] = ()
+    fallback: Operator = op.INITIALISE
+    lookahead: int = 4  # proposals under way at once; part of the method, so that workers do not matter
+    repair: bool = False
+    most_repairs: int = 2  # in a row, of one candidate
+
+    def __post_init__(self) -> None:
+        if not self.cycle:
+            raise ValueError(f"method {self.name}: the cycle needs at least one operator")
+        if self.lookahead < 1:
+            raise ValueError(f"method {self.name}: lookahead must be at least 1, not {self.lookahead}")
+        if self.fallback.fewest > 0:
+            raise ValueError(f"method {self.name}: the fallback {self.fallback.name} must do without parents")
+
+    def operator(self, number: int) -> Operator:
+        """The operator of proposal `number`, which counts from 1."""
+        place = number - 1
+        if place < len(self.opening):
+            return self.opening[place]
+        return self.cycle[(place - len(self.opening)) % len(self.cycle)]
+
+    def with_switches(self, *, repair: bool | None, knowledge: bool, lookahead: int | None) -> Method:
+        """The method with the user's switches applied."""
+        method = self
+        if repair is not None:
+            method = replace(method, repair=repair)
+        if lookahead is not None:
+            method = replace(method, lookahead=lookahead)
+        if knowledge:
+            method = replace(
+                method,
+                cycle=tuple(each.with_knowledge() for each in method.cycle),
+                opening=tuple(each.with_knowledge() for each in method.opening),
+                fallback=method.fallback.with_knowledge(),
+            )
+        return method
+
+
+METHODS = (
+    Method("free", "task only, single best", SingleBest, (op.FREE,), fallback=op.FREE),
+    Method("insight", "task and insights, single best", SingleBest, (op.INSIGHT,), fallback=op.INSIGHT),
+    Method(
+        "full",
+        "task, solutions and insights, four elites",
+        lambda: Elites(4),
+        (op.CROSSOVER, op.MUTATE),
+        opening=(op.INITIALISE,) * 4,
+        fallback=op.INITIALISE,
+    ),
+    Method(
+        "solution",
+        "task and solutions, elites (Evolution of Heuristics)",
+        lambda: Elites(5),
+        (op.EXPLORE_DIFFERENT, op.EXPLORE_COMMON, op.MODIFY, op.PARAMETERS),
+        opening=(op.INITIALISE_EOH,) * 5,
+        fallback=op.INITIALISE_EOH,
+    ),
+    Method("funsearch", "two programs from five islands", Islands, (op.COMPLETE,), fallback=op.COMPLETE),
+    Method(
+        "ai-cuda-engineer",
+        "convert, translate, crossover of the top five, retrieval",
+        lambda: Elites(5),
+        (op.EVOLVE, op.EVOLVE, op.EVOLVE, op.RETRIEVE),
+        opening=(op.CONVERT, op.CONVERT, op.TRANSLATE, op.TRANSLATE, op.TRANSLATE),
+        fallback=op.TRANSLATE,
+    ),
+    Method(
+        "best-of-n",
+        "the same prompt every time, no evolution",
+        SingleBest,
+        (op.SAMPLE,),
+        fallback=op.SAMPLE,
+        lookahead=16,
+    ),
+)
+
+
+def method_names() -> tuple[str, ...]:
+    return tuple(method.name for method in METHODS)
+
+
+def find_method(name: str) -> tuple[Method, str]:
+    """A method by name or as `file.py:name`, with a fingerprint that changes when the user's file does."""
+    for method in METHODS:
+        if method.name == name:
+            return method, ""
+    path, colon, attribute = name.rpartition(":")
+    if colon and path.endswith(".py"):
+        return _from_file(Path(path), attribute)
+    close = difflib.get_close_matches(name, method_names(), n=1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    raise UsageError(
+        f"unknown method {name!r}{hint}; valid: {', '.join(method_names())}, or your own as path/to/file.py:name"
+    )
+
+
+def _from_file(path: Path, attribute: str) -> tuple[Method, str]:
+    if not path.is_file():
+        raise UsageError(f"method file {path}: no such file")
+    spec = importlib.util.spec_from_file_location(f"evoengineer_user_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"method file {path}: {type(error).__name__}: {error}") from error
+    found = getattr(module, attribute, None)
+    if not isinstance(found, Method):
+        own = [name for name, value in vars(module).items() if isinstance(value, Method)]
+        raise UsageError(f"{path} has no Method {attribute!r}; it has: {', '.join(own) or 'none'}")
+    return found, hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -1,0 +1,104 @@
+"""The records that the search passes around: Member, Plan, Settled.
+
+A *proposal* is one question to a proposer and what came of it; number 0 is the baseline kernel, the others
+count from 1 in the order in which they were planned. A proposal that is charged is a *trial*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evoengineer.judge.verdict import Outcome, Verdict
+
+BASELINE_NUMBER = 0
+
+
+class Kind(StrEnum):
+    """What became of a proposal when it was settled."""
+
+    BASELINE = "baseline"  # seeded free of charge
+    TRIAL = "trial"  # charged
+    DUPLICATE = "duplicate"  # of an earlier proposal, by source or by machine code: not charged
+    FAILED = "failed"  # the proposer gave no answer: not charged
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A judged kernel as populations and prompts see it. Only valid kernels become parents."""
+
+    number: int
+    source: str
+    name: str
+    thought: str
+    time_us: float
+    interval_us: tuple[float, float]
+    speedup: float
+    simulated: bool = True
+    profile: str = ""
+    bottlenecks: tuple[str, ...] = ()  # names of `knowledge.BOTTLENECKS`
+
+    def beats(self, other: Member | None) -> bool:
+        """Faster beyond doubt: the intervals do not overlap (on the simulated GPU they are points)."""
+        return other is None or self.interval_us[1] < other.interval_us[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A candidate that can be repaired: its text and why it failed."""
+
+    number: int
+    source: str
+    name: str
+    outcome: Outcome
+    summary: str
+    evidence: str
+    depth: int  # how many repairs led to it
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    system: str
+    user: str
+    id: str  # hash of both
+    version: str  # of the templates
+
+    @property
+    def characters(self) -> int:
+        return len(self.system) + len(self.user)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A proposal before its call: everything that determined the prompt, and the prompt."""
+
+    number: int
+    after: int  # proposals settled when it was planned, the baseline not counted
+    operator: str
+    guidance: tuple[str, ...]
+    parents: tuple[int, ...]
+    insights: tuple[int, ...]
+    knowledge: tuple[str, ...]
+    island: int
+    prompt: Prompt
+    occurrence: int  # how many earlier proposals of the run have the same prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A proposal after its verdict, in the order of the run."""
+
+    number: int
+    kind: Kind
+    trial: int | None  # 1…N when charged
+    source: str
+    name: str
+    thought: str
+    verdict: Verdict | None
+    duplicate_of: int | None = None
+    tokens: int = 0
+    nano_usd: int = 0
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return None if self.verdict is None else self.verdict.outcome

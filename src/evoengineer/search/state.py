@@ -1,0 +1,174 @@
+"""The search so far, as a fold over two kinds of events: a proposal was planned, a proposal was settled.
+
+The order of these events is fixed by the method's look-ahead alone (see `loop.py`), every random draw comes
+from a generator of its own (seed and proposal number), and `plan` changes nothing: so the same seed and the
+same answers give the same prompts, whatever the number of workers and however often the run was resumed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from random import Random
+
+from evoengineer.judge.verdict import Outcome
+from evoengineer.search import knowledge
+from evoengineer.search.embedding import SimilarKernels
+from evoengineer.search.guidance import View
+from evoengineer.search.insights import InsightBook, Use
+from evoengineer.search.methods import Method
+from evoengineer.search.operators import REPAIR, Operator, Parents
+from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled
+from evoengineer.search.task import Task
+
+_REPAIRABLE = frozenset({
+    Outcome.FORBIDDEN,
+    Outcome.COMPILE_ERROR,
+    Outcome.CRASHED,
+    Outcome.TIMED_OUT,
+    Outcome.MEMORY_ERROR,
+    Outcome.RACE,
+    Outcome.WRONG,
+    Outcome.DISHONEST,
+})  # fmt: skip
+_MOST_FAILURES = 8  # waiting to be repaired; older ones are given up
+
+
+class SearchState:
+    def __init__(self, method: Method, task: Task, seed: int) -> None:
+        self.method = method
+        self.task = task
+        self.seed = seed
+        self.population = method.population()
+        self.insights = InsightBook()
+        self.best: Member | None = None
+        self.settled_count = 0  # the baseline not counted
+        self._similar = SimilarKernels()
+        self._failures: deque[Failure] = deque(maxlen=_MOST_FAILURES)
+        self._occurrences: dict[str, int] = {}
+        self._speedups: dict[int, float] = {}  # of valid proposals that may still become parents
+        self._repairs: dict[int, int] = {}  # depth of repairs under way, by proposal
+        self._retrieves = any(each.source is Parents.SIMILAR for each in method.cycle + method.opening)
+
+    # -- planning -----------------------------------------------------------------------------------------
+
+    def plan(self, number: int) -> Plan:
+        """The next proposal, from what has been settled so far."""
+        random = Random(f"{self.seed}:{number}:plan")
+        operator, parents, island, failure = self._operator(number, random)
+        insights = self.insights.choose(operator.insight_count, random)
+        limits = parents[0].bottlenecks if parents else self.best.bottlenecks if self.best else ()
+        techniques = knowledge.choose(limits, operator.knowledge_count, random)
+        view = View(self.task, parents, insights, techniques, failure)
+        prompt, guidance = operator.prompt(view)
+        numbers = (failure.number,) if failure else tuple(parent.number for parent in parents)
+        return Plan(
+            number=number,
+            after=self.settled_count,
+            operator=operator.name,
+            guidance=guidance,
+            parents=numbers,
+            insights=tuple(insight.number for insight in insights),
+            knowledge=tuple(technique.name for technique in techniques),
+            island=island,
+            prompt=prompt,
+            occurrence=self._occurrences.get(prompt.id, 0),
+        )
+
+    def _operator(
+        self, number: int, random: Random
+    ) -> tuple[Operator, tuple[Member, ...], int, Failure | None]:
+        if self.method.repair and self._failures:
+            return REPAIR, (), 0, self._failures[0]
+        operator = self.method.operator(number)
+        parents, island = self._parents(operator, random)
+        if len(parents) < operator.fewest:
+            operator, parents = self.method.fallback, ()
+            parents, island = self._parents(operator, random)
+        return operator, parents, island, None
+
+    def _parents(self, operator: Operator, random: Random) -> tuple[tuple[Member, ...], int]:
+        if operator.source is Parents.SIMILAR and self.best is not None:
+            return self._similar.nearest(self.best.source, operator.parents), 0
+        choice = self.population.choose(operator.parents, random)
+        return choice.parents, choice.island
+
+    # -- the fold -----------------------------------------------------------------------------------------
+
+    def planned(self, plan: Plan) -> None:
+        self._occurrences[plan.prompt.id] = plan.occurrence + 1
+        if plan.operator == REPAIR.name and self._failures and self._failures[0].number in plan.parents:
+            self._repairs[plan.number] = self._failures.popleft().depth + 1
+
+    def seeded(self, settled: Settled) -> None:
+        """The baseline; a problem without one starts with an empty population."""
+        member = member_of(settled)
+        if member is not None:
+            self.task = self.task.with_baseline_time(member.time_us)
+            self.population.seed(member)
+            self._became_valid(member)
+
+    def settled(self, plan: Plan, settled: Settled) -> None:
+        self.settled_count += 1
+        depth = self._repairs.pop(plan.number, 0)
+        if settled.kind is not Kind.TRIAL or settled.verdict is None:
+            return
+        use = self.use_of(plan, settled)
+        member = member_of(settled)
+        if member is not None:
+            self.population.add(member, plan.island)
+            self._became_valid(member)
+        elif settled.verdict.outcome in _REPAIRABLE and depth < self.method.most_repairs:
+            self._failures.append(_failure_of(settled, depth))
+        for number in plan.insights:
+            self.insights.used(number, use)
+        self.insights.add(settled.thought, use)
+
+    def use_of(self, plan: Plan, settled: Settled) -> Use:
+        """What happened, with the gain over the best parent (over the baseline when there is none)."""
+        assert settled.verdict is not None
+        timing = settled.verdict.timing
+        if timing is None:
+            return Use(settled.number, settled.verdict.outcome, None)
+        before = max((self._speedups.get(parent, 0.0) for parent in plan.parents), default=0.0) or 1.0
+        return Use(settled.number, settled.verdict.outcome, timing.speedup / before)
+
+    def _became_valid(self, member: Member) -> None:
+        self._speedups[member.number] = member.speedup
+        if self._retrieves:
+            self._similar.add(member)
+        if member.beats(self.best):
+            self.best = member
+
+
+def member_of(settled: Settled) -> Member | None:
+    """A valid proposal as a member; None for all others."""
+    verdict = settled.verdict
+    if verdict is None or verdict.timing is None:
+        return None
+    timing = verdict.timing
+    return Member(
+        number=settled.number,
+        source=settled.source,
+        name="baseline" if settled.number == BASELINE_NUMBER else settled.name,
+        thought=settled.thought,
+        time_us=timing.time_us,
+        interval_us=timing.interval_us,
+        speedup=timing.speedup,
+        simulated=timing.simulated,
+        profile=timing.profile,
+        bottlenecks=knowledge.bottlenecks(verdict),
+    )
+
+
+def _failure_of(settled: Settled, depth: int) -> Failure:
+    assert settled.verdict is not None
+    verdict = settled.verdict
+    return Failure(
+        settled.number,
+        settled.source,
+        settled.name,
+        verdict.outcome,
+        verdict.summary,
+        verdict.evidence,
+        depth,
+    )

@@ -1,0 +1,69 @@
+"""Task: I1's facts about one problem on one device, gathered once at the start of a run.
+
+Owns how they read in a prompt. Everything here is part of the prompts, hence of the run's identity: a run
+keeps its task in the archive and a resumed run uses that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    name: str
+    title: str
+    reference: str  # PyTorch source
+    arguments: tuple[str, ...]  # "x: float32 tensor [4096, 4096]"
+    outputs: tuple[str, ...]
+    cases: tuple[str, ...]  # sizes that the kernel is checked with
+    device: str  # "sim:rtx4090"
+    card: tuple[str, ...]  # lines about the card
+    cuda: str  # "13.0"
+    tolerance: str
+    baseline: str = ""  # source; empty where the problem has none
+    baseline_us: float | None = None
+    simulated: bool = True
+
+    def with_baseline_time(self, time_us: float | None) -> Task:
+        return replace(self, baseline_us=time_us)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Task:
+        lists = ("arguments", "outputs", "cases", "card")
+        values: dict[str, Any] = {name: tuple(v) if name in lists else v for name, v in data.items()}
+        return cls(**values)
+
+
+def describe_value(value: Mapping[str, Any]) -> str:
+    """`x: float32 tensor [4096, 4096]` or `eps: float 1e-05`, from a problem's description."""
+    name = f"{value['name']}: " if "name" in value else ""
+    if value.get("kind") == "tensor":
+        return f"{name}{value['dtype']} tensor {list(value['shape'])}"
+    return f"{name}{value.get('kind')} {value.get('value')}"
+
+
+def describe_card(device: str) -> tuple[str, ...]:
+    """What a programmer needs of a card, as lines; just the name for a device without a profile."""
+    from evoengineer.device.profile import profile_for
+
+    if not device.startswith("sim:"):
+        return (device,)
+    card = profile_for(device)
+    major, minor = card.compute_capability
+    return (
+        f"{card.name}, compute capability {major}.{minor}, {card.sm_count} SMs at {card.clock_khz / 1e6:.2f} GHz",
+        f"DRAM {card.dram_bytes_per_second / 1e9:.0f} GB/s, L2 cache {card.l2_bytes / 2**20:.0f} MiB",
+        f"per SM: {card.max_threads_per_sm} threads, {card.registers_per_sm} registers, "
+        f"{card.shared_bytes_per_sm // 1024} KiB shared memory (at most {card.shared_bytes_per_block_optin // 1024} "
+        "KiB per block)",
+    )
+
+
+def listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
