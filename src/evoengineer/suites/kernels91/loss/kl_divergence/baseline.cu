@@ -58,5 +58,5 @@ torch::Tensor forward(torch::Tensor log_predictions, torch::Tensor targets) {
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-    m.def("forward", &forward, "Kullback-Leibler divergence of predicted from target distributions, mean over the rows");
+    m.def("forward", &forward, "Kullback-Leibler divergence of predictions from targets, mean over the rows");
 }

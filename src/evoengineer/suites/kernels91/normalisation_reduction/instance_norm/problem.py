@@ -6,7 +6,7 @@ from evoengineer.problem import Case
 from evoengineer.problem.inputs import Generator
 
 cases = [
-    Case.check(batch=1, channels=1, height=1, width=2),
+    Case.check(batch=1, channels=1, height=1, width=7),
     Case.check(batch=3, channels=5, height=7, width=11),
     Case.check(batch=1, channels=7, height=37, width=29),
     Case.check(batch=2, channels=3, height=23, width=17, channels_last=1),

@@ -6,7 +6,7 @@ from evoengineer.problem import Case
 from evoengineer.problem.inputs import Generator
 
 cases = [
-    Case.check(rows=1, columns=1),
+    Case.check(rows=1, columns=7),
     Case.check(rows=7, columns=33),
     Case.check(rows=5, columns=1021),
     Case.check(rows=61, columns=127, transposed=1),

@@ -2,7 +2,7 @@
 
 import torch
 
-from evoengineer.problem import Case
+from evoengineer.problem import Case, Distribution
 from evoengineer.problem.inputs import Generator
 
 cases = [
@@ -12,6 +12,8 @@ cases = [
     Case.check(batch=37, rows=5, columns=7, dim=0, transposed=1),
     Case.bench(batch=64, rows=256, columns=1024, dim=1),
 ]
+# Not INTEGERS: nearly every result would be the same whole number.
+distributions = (Distribution.NORMAL, Distribution.SHIFTED, Distribution.LARGE, Distribution.NEAR_CONSTANT)
 flops = "batch*rows*columns"
 
 
