@@ -20,6 +20,10 @@ CHECKS = {
 DEFAULT_CHECKS = frozenset({"memory", "sync"})
 
 
+# Enough for edges and for neighbours along every axis (timing/sampling.py).
+DEFAULT_SAMPLE_BLOCKS = 12
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds on one kernel launch; a kernel that exceeds one is stopped and reported. 0 means none."""
@@ -34,6 +38,9 @@ class DeviceOptions:
     threads: int
     checks: frozenset[str] = DEFAULT_CHECKS
     limits: Limits = Limits()
+    sample_blocks: int = DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: no simulated times
+    sampled_only: bool = False  # run only those: results are partial, times are the same
+    profile_file: str = ""  # where the device process leaves the profiles of all launches, as JSON
 
 
 def parse_checks(text: str) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """Simulated time of streams, events and copy engines.
 
-PLACEHOLDER COSTS: until the timing model lands, an operation takes a plain estimate (bytes over bandwidth,
-the launch's own figure) and kernels run one at a time. What is right already is the order: operations wait
-for their stream, for events, and for the engine they use. Wall-clock time plays no part, so that two runs
-agree to the bit.
+Operations wait for their stream, for events, and for the engine they use. A kernel takes what the timing model
+says; between kernels of a busy stream lies the time that the card needs to start the next one. Copies between
+host and device take a start-up time and then the bus's rate; copies and fills on the device move their bytes
+through DRAM, or through L2 when they are small. Wall-clock time plays no part, so that two runs agree to the bit.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,12 @@ from evoengineer.device.profile import Profile
 LEGACY_STREAM = 0
 NON_BLOCKING = 1  # cudaStreamNonBlocking
 _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3  # cudaMemcpyKind
-_COPY_OVERHEAD_NS = 2000.0
+_COPY_OVERHEAD_NS = 2000.0  # a copy of a few bytes, as profilers show it
+_FILL_OVERHEAD_NS = 1200.0
 _CALL_OVERHEAD_NS = 1000.0
+_DRAM_EFFICIENCY = 0.88  # copies read and write in turn
+_L2_EFFICIENCY = 0.5
+_GAP = 0.35  # of the launch overhead: the part that shows between kernels in one stream
 
 
 class Clock:
@@ -34,18 +38,29 @@ class Clock:
             self._blocking.add(stream)
 
     def kernel(self, stream: int, elapsed_ns: float) -> None:
-        self._run(stream, "compute", elapsed_ns + self._profile.launch_overhead_ns)
+        self._run(stream, "compute", elapsed_ns + _GAP * self._profile.launch_overhead_ns)
+
+    def cycles(self, stream: int) -> int:
+        """What clock64() shows when a kernel that is launched now begins."""
+        start = max(self._ready(stream), self._engines["compute"])
+        return int(start * self._profile.clock_khz / 1e6)
 
     def copy(self, stream: int, size: int, kind: int) -> None:
         if kind == _DEVICE_TO_DEVICE:
-            engine, rate = "compute", self._profile.dram_bytes_per_second / 2
-        else:
-            engine = "to_host" if kind == _DEVICE_TO_HOST else "to_device"
-            rate = self._profile.pcie_bytes_per_second
-        self._run(stream, engine, _COPY_OVERHEAD_NS + size / rate * 1e9)
+            self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(2 * size))
+            return
+        engine = "to_host" if kind == _DEVICE_TO_HOST else "to_device"
+        self._run(stream, engine, _COPY_OVERHEAD_NS + size / self._profile.pcie_bytes_per_second * 1e9)
 
     def fill(self, stream: int, size: int) -> None:
-        self._run(stream, "compute", _COPY_OVERHEAD_NS + size / self._profile.dram_bytes_per_second * 1e9)
+        self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(size))
+
+    def _moved_ns(self, size: int) -> float:
+        """Bytes through the memory system of the card: what fits into L2 stays there."""
+        card = self._profile
+        l2_rate = card.l2_bytes_per_clock * card.clock_khz * 1e3 * _L2_EFFICIENCY
+        beyond = max(size - card.l2_bytes // 2, 0)
+        return max(size / l2_rate, beyond / (card.dram_bytes_per_second * _DRAM_EFFICIENCY)) * 1e9
 
     def record(self, event: int, stream: int) -> None:
         self._events[event] = self._ready(stream)

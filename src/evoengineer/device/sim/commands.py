@@ -23,6 +23,7 @@ from evoengineer.device.sim.properties import device_attributes, device_properti
 from evoengineer.device.sim.protocol import Op
 from evoengineer.device.sim.texture_command import read_texture
 from evoengineer.device.sim.textures import TextureObjects
+from evoengineer.device.sim.timing.profile import LaunchProfile
 from evoengineer.errors import DeviceError, EvoEngineerError, PtxError, UnsupportedError, UsageError
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_IMAGE, NO_KERNEL_IMAGE, INVALID_PTX = 1, 2, 200, 209, 218  # cudaError
@@ -49,6 +50,7 @@ class Commands:
     def __init__(self, options: DeviceOptions, host_calls: socket.socket) -> None:
         self.profile = profile_for(options.device)
         self.sticky = 0
+        self.profiles: list[LaunchProfile] = []  # of all launches so far, in order
         self.failed = False  # a device error happened, whether or not the program noticed
         self._host_calls = host_calls
         self._memory = native.Memory()
@@ -98,6 +100,8 @@ class Commands:
             limits.max_instructions,
             limits.max_seconds,
             self._memory,
+            self._options.sample_blocks,
+            self._options.sampled_only,
         )
 
     @property
@@ -338,8 +342,17 @@ class Commands:
             raise DeviceError("a kernel was launched whose module is no longer loaded", code=INVALID_HANDLE)
         params = bytes(payload[protocol.LAUNCH.size :])
         result = self._engine.launch(
-            loaded.module, loaded.kernel.name, grid, block, shared_bytes, params, bool(cooperative)
+            loaded.module,
+            loaded.kernel.name,
+            grid,
+            block,
+            shared_bytes,
+            params,
+            bool(cooperative),
+            self._clock.cycles(stream),
         )
+        if result.profile is not None:
+            self.profiles.append(result.profile)
         self._clock.kernel(stream, result.elapsed_ns)
 
     def _occupancy(self, payload: memoryview) -> bytes:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from evoengineer.device.occupancy import DEFAULT_REGISTERS
 from evoengineer.device.profile import Profile
 from evoengineer.device.sim import structs
 from evoengineer.device.sim.codegen import abi
@@ -19,6 +21,9 @@ from evoengineer.device.sim.program import MODES, LinkedModule, link, refuse_uns
 from evoengineer.device.sim.ptx.body import parse_body
 from evoengineer.device.sim.ptx.model import Function
 from evoengineer.device.sim.report import cuda_error, describe
+from evoengineer.device.sim.timing.analysis import Shape
+from evoengineer.device.sim.timing.profile import LaunchProfile
+from evoengineer.device.sim.timing.profiler import Profiler, count_bytes_array
 from evoengineer.errors import DeviceError, UsageError
 
 CHECKS = ("memory", "race", "init")
@@ -62,10 +67,11 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class LaunchResult:
-    """`elapsed_ns` is a placeholder for simulated time: instructions × threads over the card's peak rate."""
+    """`elapsed_ns` is simulated time: the profile's, or a rough estimate where launches are not counted."""
 
     elapsed_ns: float
     compile_seconds: float
+    profile: LaunchProfile | None = None
 
 
 class Engine:
@@ -79,6 +85,8 @@ class Engine:
         tick_limit: int = 0,
         wall_limit_seconds: float = 0.0,
         memory: Memory | None = None,
+        sample_blocks: int = 0,
+        sampled_only: bool = False,
     ) -> None:
         self.profile = profile
         self.threads = threads or len(os.sched_getaffinity(0))
@@ -89,6 +97,8 @@ class Engine:
         if self.mode not in MODES:
             raise UsageError(f"{MODE_VARIABLE}={self.mode!r} is none of {', '.join(MODES)}")
         load_runtime()
+        self._profiler = Profiler(profile, self.memory, sample_blocks) if sample_blocks else None
+        self._sampled_only = sampled_only
         self._params = self.memory.allocate(structs.CONSTANT, 32768)
         self._workspace = self.memory.allocate(structs.DEVICE, 4096)
         if "init" in checks:
@@ -101,6 +111,8 @@ class Engine:
     def load_module(self, texts: list[str]) -> Module:
         """Link PTX texts and place their variables in device memory."""
         linked = link(texts)
+        if self._profiler is not None:
+            self._profiler.assemble(linked)
         variables: dict[str, DeviceVariable] = {}
         for name, variable in linked.variables.items():
             if variable.space in ("global", "const") and not (variable.external and variable.bytes == 0):
@@ -174,24 +186,59 @@ class Engine:
         dynamic_shared_bytes: int = 0,
         params: bytes = b"",
         cooperative: bool = False,
+        clock_cycles: int = 0,
     ) -> LaunchResult:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
         known = (kernel, block) in module.images
         image = self.image(module, kernel, block)
+        shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
+        info = module.kernels.get(kernel)
+        key: Hashable = None
+        samples: tuple[int, ...] = ()
+        if self._profiler is not None:
+            words = tuple(zip(info.param_offsets, info.param_sizes, strict=True)) if info else ()
+            key = self._profiler.key(image, grid, shared_bytes, params, words)
+            samples = () if self._profiler.known(key) else self._profiler.samples(grid)
         c.memmove(self._params, params, len(params))
         if cooperative:
             c.memset(self._workspace, 0, 4096)
         request = self._request(module, image)
         request.grid[:], request.block[:] = grid, block
-        request.shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
+        request.shared_bytes = shared_bytes
         request.flags = self._flags(image, cooperative)
         request.threads, request.max_resident = self.threads, self._resident(block)
         request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
+        request.clock_start = clock_cycles
+        self._count(request, image, samples, cooperative)
         if launch(request):
             error = request.error
             report = describe(error, image, grid, block)
             raise DeviceError(report.splitlines()[0], report, cuda_error(error.code))
-        return LaunchResult(self._placeholder_ns(image, grid, block), 0.0 if known else image.compile_seconds)
+        profile = None
+        if self._profiler is not None:
+            if samples:
+                resources = self._profiler.resources(image, info.registers if info else DEFAULT_REGISTERS)
+                shape = Shape(grid, block, shared_bytes, resources, self.profile)
+                self._profiler.measure(key, shape, image, samples)
+            profile = self._profiler.evaluate(key, kernel)
+        elapsed_ns = profile.time_ns if profile else self._rough_ns(image, grid, block)
+        return LaunchResult(elapsed_ns, 0.0 if known else image.compile_seconds, profile)
+
+    def _count(
+        self, request: structs.Launch, image: KernelImage, samples: tuple[int, ...], cooperative: bool
+    ) -> None:
+        """Have the runtime count these blocks, and run nothing else if that is asked for."""
+        request.sample_count = len(samples)
+        request.count_total = image.block_count
+        if samples:
+            assert self._profiler is not None
+            warps = -(-request.block[0] * request.block[1] * request.block[2] // 32)
+            request.samples = (c.c_uint64 * len(samples))(*samples)
+            request.count_bytes = count_bytes_array(self._profiler.code(image))
+            request.trace_limit = self._profiler.trace_limit(len(samples), warps)
+        # Blocks that wait for each other must all run.
+        if self._sampled_only and not cooperative and not request.flags & abi.SPINS:
+            request.flags |= abi.SAMPLED_ONLY
 
     def _request(self, module: Module, image: KernelImage) -> structs.Launch:
         """The part of a launch that stays the same for a compiled kernel."""
@@ -227,9 +274,10 @@ class Engine:
         threads = block[0] * block[1] * block[2]
         return max(1, self.profile.sm_count * (self.profile.max_threads_per_sm // max(threads, 1)))
 
-    def _placeholder_ns(
+    def _rough_ns(
         self, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]
     ) -> float:
+        """Without counting: every thread runs every PTX instruction once, at the card's peak rate."""
         threads = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]
         rate = self.profile.sm_count * 128 * self.profile.clock_khz * 1e3
         return 2000.0 + threads * image.plan.instructions / rate * 1e9

@@ -8,6 +8,7 @@ EXIT_DEVICE_ERROR if any kernel or module failed, whether or not the program loo
 import argparse
 import array
 import ctypes
+import json
 import os
 import select
 import signal
@@ -15,6 +16,7 @@ import socket
 import sys
 import threading
 import traceback
+from pathlib import Path
 
 from evoengineer.device.options import DeviceOptions, Limits
 from evoengineer.device.sim import protocol
@@ -31,6 +33,7 @@ _PR_SET_PDEATHSIG = 1
 class Server:
     def __init__(self, sock: socket.socket, options: DeviceOptions) -> None:
         self._sock = sock
+        self._profile_file = Path(options.profile_file) if options.profile_file else None
         here, self._client_end = socket.socketpair()
         self._commands = Commands(options, here)
         self._buffer = bytearray()
@@ -62,6 +65,9 @@ class Server:
             self._commands.failed = True
             self._commands.sticky = UNKNOWN
             status, result = UNKNOWN, b""
+        if op == Op.GOODBYE and self._profile_file is not None:  # before the client goes, and we with it
+            profiles = [profile.to_json() for profile in self._commands.profiles]
+            self._profile_file.write_text(json.dumps(profiles))
         if op == Op.HELLO:
             files = array.array("i", [self._commands.host_memory_fd, self._client_end.fileno()])
             self._sock.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
@@ -107,6 +113,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", default="", help="comma-separated names, as resolved by the command line")
     parser.add_argument("--max-instructions", type=int, default=0)
     parser.add_argument("--max-seconds", type=float, default=0.0)
+    parser.add_argument("--sample-blocks", type=int, default=0)
+    parser.add_argument("--sampled-only", action="store_true")
+    parser.add_argument("--profile-file", default="")
     given = parser.parse_args(arguments)
     die_with_parent()
     # The terminal's Ctrl-C goes to the program; we end with it.
@@ -115,7 +124,16 @@ def main(arguments: list[str] | None = None) -> int:
     limits = Limits(given.max_instructions, given.max_seconds)
     sock = socket.socket(fileno=given.fd)
     try:
-        server = Server(sock, DeviceOptions(given.device, given.threads, checks, limits))
+        options = DeviceOptions(
+            given.device,
+            given.threads,
+            checks,
+            limits,
+            given.sample_blocks,
+            given.sampled_only,
+            given.profile_file,
+        )
+        server = Server(sock, options)
     except EvoEngineerError as error:
         complain(f"the simulated GPU cannot start: {error}\n{error.details}".rstrip())
         return EXIT_CANNOT_START

@@ -80,6 +80,9 @@ def server_command(fd: int, options: DeviceOptions) -> list[str]:
         *("--check", ",".join(sorted(options.checks))),
         *("--max-instructions", str(options.limits.max_instructions)),
         *("--max-seconds", str(options.limits.max_seconds)),
+        *("--sample-blocks", str(options.sample_blocks)),
+        *(("--sampled-only",) if options.sampled_only else ()),
+        *(("--profile-file", options.profile_file) if options.profile_file else ()),
     ]
 
 

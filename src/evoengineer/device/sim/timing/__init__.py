@@ -1,0 +1,14 @@
+"""Simulated time: what a launch would take on the card, and why.
+
+    sampling    which blocks of a grid are counted
+    counters    what they did, read from the runtime
+    ptxas       NVIDIA's assembler: registers, spills, machine code
+    sass        that machine code: instructions, waits, the PTX line behind each
+    machine     how often its basic blocks ran, and how long one warp takes through them
+    memory      caches and DRAM: what of the traffic goes where
+    model       the time, term by term
+    profile     LaunchProfile, the record that others read
+    explain     findings in plain English; light: the least time a problem needs
+
+No wall clock enters anywhere: the same launch takes the same simulated time on every machine.
+"""

@@ -1,0 +1,179 @@
+"""From how often PTX blocks ran to how often machine instructions did, and how long one warp takes.
+
+The sampled blocks give exact counts per PTX block. ptxas unrolls loops, predicates short branches and merges
+accesses, so machine blocks are not PTX blocks: each machine instruction knows its PTX line, and a machine block
+runs as often as the PTX blocks behind it, divided by the copies of them that it holds.
+
+One warp's time through a machine block follows from the scheduling bits alone: an instruction issues when its
+predecessor's stall count has passed and the scoreboards it waits for are released; memory operations release
+theirs after the latency that the caches gave them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from evoengineer.device.sim.timing import opcodes
+from evoengineer.device.sim.timing.sass import MachineCode, MachineInstr
+
+# One machine instruction for each PTX instruction: their number tells how often a PTX block was copied.
+_ANCHORS = frozenset({"shared", "global", "local", "exchange", "tensor", "barrier", "texture"})
+_ARITHMETIC = frozenset({"fma", "half", "fp64", "sfu"})
+_ENDS = frozenset({opcodes.BRA, opcodes.EXIT, opcodes.RET, opcodes.BRX, 0x146, 0x14A, 0x14C})  # and JMP, JMX, KILL
+_READ_CLOCKS = 14  # until a memory instruction has read its operands
+
+
+@dataclass(slots=True)
+class MachineBlock:
+    """A run of instructions, and how often the sampled blocks ran it."""
+
+    first: int
+    last: int  # exclusive
+    successors: list[int] = field(default_factory=list)
+    executions: float = 0.0  # warp-level, over all samples
+    most: float = 0.0  # of the busiest warp, summed over samples
+
+
+def machine_blocks(code: MachineCode) -> list[MachineBlock]:
+    """Basic blocks in the order of addresses; a barrier ends its block."""
+    instrs = code.instrs
+    starts = {0}
+    for i, instr in enumerate(instrs):
+        if instr.target >= 0 and instr.operation == opcodes.BRA:
+            starts.add(instr.target)
+        if instr.operation in _ENDS or instr.operation == opcodes.BAR:
+            starts.add(i + 1)
+    order = sorted(s for s in starts if s < len(instrs))
+    number = {s: n for n, s in enumerate(order)}
+    blocks = []
+    for n, start in enumerate(order):
+        end = order[n + 1] if n + 1 < len(order) else len(instrs)
+        block = MachineBlock(start, end)
+        final = instrs[end - 1]
+        if final.operation == opcodes.BRA and final.target in number:
+            block.successors.append(number[final.target])
+        falls = final.operation not in _ENDS or final.guarded
+        if (falls or final.operation == opcodes.BRX) and n + 1 < len(order):
+            block.successors.append(n + 1)
+        blocks.append(block)
+    return blocks
+
+
+def weigh(
+    code: MachineCode,
+    blocks: list[MachineBlock],
+    block_of_line: dict[int, int],
+    executions: Sequence[int],
+    most: Sequence[int],
+    warps: int,
+) -> None:
+    """Give each machine block its executions, from those of the PTX blocks (`block_of_line` finds them)."""
+    level, copies = _copies(code, blocks, block_of_line)
+    hints: list[dict[int, list[tuple[float, float]]]] = [defaultdict(list) for _ in blocks]
+    for line, places in copies.items():
+        ptx = block_of_line[line]
+        runs, top = executions[ptx], most[ptx]
+        # In several places: an unrolled loop, which holds most copies, and what is left over by it.
+        main = max(places, key=lambda n: (places[n], n))
+        if len(places) > 1 and runs < places[main] * warps:
+            main = min(places, key=lambda n: (places[n], n))
+        same = [n for n, count in places.items() if count == places[main]]
+        for n, count in places.items():
+            share = 1 / len(same) if n in same else 0.0
+            hints[n][level[line]].append((share * runs / count, share * top / count))
+    for block, hint in zip(blocks, hints, strict=True):
+        for strength in (2, 1, 0):
+            if hint[strength]:
+                ordered = sorted(hint[strength])
+                block.executions, block.most = ordered[-1 if strength else len(ordered) // 2]
+                break
+
+
+def _copies(
+    code: MachineCode, blocks: list[MachineBlock], block_of_line: dict[int, int]
+) -> tuple[dict[int, int], dict[int, dict[int, int]]]:
+    """How well each PTX line tells copies apart (2: one machine instruction each), and line → block → copies."""
+    level: dict[int, int] = {}
+    for instr in code.instrs:
+        if instr.line in block_of_line:
+            mine = 2 if instr.pipe in _ANCHORS else 1 if instr.pipe in _ARITHMETIC else 0
+            level[instr.line] = max(level.get(instr.line, 0), mine)
+    copies: dict[int, dict[int, int]] = defaultdict(dict)
+    for n, block in enumerate(blocks):
+        found: Counter[int] = Counter()
+        for instr in code.instrs[block.first : block.last]:
+            strength = 2 if instr.pipe in _ANCHORS else 1 if instr.pipe in _ARITHMETIC else 0
+            if instr.line in level and strength == level[instr.line]:
+                found[instr.line] += 1
+        # Arithmetic may take several machine instructions: the least count of a PTX block is that of copies.
+        least: dict[tuple[int, int], int] = {}
+        for line, count in found.items():
+            key = (block_of_line[line], level[line])
+            least[key] = min(least.get(key, count), count)
+        for line, count in found.items():
+            own = level[line]
+            copies[line][n] = count if own == 2 else least[block_of_line[line], own]
+    return level, copies
+
+
+LatencyOf = Callable[[MachineInstr], float]
+
+
+def pace(
+    code: MachineCode, blocks: list[MachineBlock], latency_of: LatencyOf
+) -> tuple[list[float], dict[int, float]]:
+    """Clocks that one warp, alone, spends in each machine block, and the clocks it waits at each PTX line."""
+    before: dict[int, int] = {}
+    for n, block in enumerate(blocks):
+        for s in block.successors:
+            if s not in before or blocks[before[s]].executions < block.executions:
+                before[s] = n
+    leftovers: list[list[float]] = [[0.0] * 6 for _ in blocks]
+    durations = [0.0] * len(blocks)
+    waits: dict[int, float] = {}
+    for turn in range(3):
+        waits = defaultdict(float)
+        for n, block in enumerate(blocks):
+            if block.executions == 0 and turn:
+                continue
+            board = list(leftovers[before[n]]) if n in before else [0.0] * 6
+            now = 0.0
+            for instr in code.instrs[block.first : block.last]:
+                ready = now
+                for i in range(6):
+                    if instr.waits >> i & 1 and board[i] > ready:
+                        ready = board[i]
+                waits[instr.line] += (ready - now) * block.executions
+                now = ready
+                if instr.sets >= 0:
+                    board[instr.sets] = max(board[instr.sets], now + latency_of(instr))
+                if instr.reads >= 0:
+                    board[instr.reads] = max(board[instr.reads], now + _READ_CLOCKS)
+                if instr.operation == opcodes.DEPBAR:
+                    now += 1
+                now += max(instr.stall, 1)
+            durations[n] = now
+            leftovers[n] = [max(release - now, 0.0) for release in board]
+    return durations, dict(waits)
+
+
+def phases(code: MachineCode, blocks: list[MachineBlock]) -> list[list[int]]:
+    """Machine blocks by the stretch between barriers that they belong to."""
+    parent = list(range(len(blocks)))
+
+    def root(n: int) -> int:
+        while parent[n] != n:
+            parent[n] = parent[parent[n]]
+            n = parent[n]
+        return n
+
+    for n, block in enumerate(blocks):
+        if code.instrs[block.last - 1].operation != opcodes.BAR:
+            for s in block.successors:
+                parent[root(s)] = root(n)
+    grouped: dict[int, list[int]] = defaultdict(list)
+    for n in range(len(blocks)):
+        grouped[root(n)].append(n)
+    return list(grouped.values())

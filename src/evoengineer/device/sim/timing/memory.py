@@ -1,0 +1,151 @@
+"""Where a launch's traffic goes: from the caches' view of single blocks to the DRAM bytes of the whole grid.
+
+The replay (runtime/caches.cpp) says, block by block, which sectors L1 and the block's part of L2 serve, and which
+are *cold*. A cold sector costs DRAM traffic unless another block brings it in: blocks that run at the same time
+walk through shared data together, so what a wave of blocks has in common is fetched once. Which blocks share
+follows from whether a footprint moves along each axis of the grid. From wave to wave data survives as far as the
+L2 can hold what a wave touches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evoengineer.device.sim.timing.counters import Footprint
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes of the whole grid."""
+
+    dram_read: float
+    dram_written: float
+    cold: float  # read by blocks that had not read them before
+    touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
+
+    @property
+    def dram_share(self) -> float:
+        """Of cold reads: how much comes from DRAM rather than from what other blocks brought into L2."""
+        return min(self.dram_read / self.cold, 1.0) if self.cold else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """How the footprint of a block in one allocation depends on the block's index."""
+
+    along: tuple[bool, bool, bool]  # does it move with x, y, z?
+    read_bytes: float  # by one block
+    written_bytes: float
+    fresh: float  # part of a footprint that its neighbour before it has not touched
+    allocation_bytes: int
+
+
+def grid_traffic(
+    footprints: Sequence[Footprint],
+    samples: Sequence[int],
+    grid: tuple[int, int, int],
+    wave: int,
+    l2_bytes: int,
+    scale: float,
+    resident: Mapping[int, float],
+) -> Traffic:
+    """`wave` blocks run at a time; `scale` makes up for a trace cut short; `resident` maps allocations to the
+    fraction of them that L2 holds when the launch begins."""
+    motions = {
+        start: _motion(prints, samples, grid, scale) for start, prints in _by_allocation(footprints).items()
+    }
+    blocks = grid[0] * grid[1] * grid[2]
+    wave = max(min(wave, blocks), 1)
+    waves = -(-blocks // wave)
+    footprint = sum(
+        min(distinct_blocks(m.along, grid, wave) * m.fresh * (m.read_bytes + m.written_bytes), m.allocation_bytes)
+        for m in motions.values()
+    )
+    kept = kept_fraction(footprint, l2_bytes)
+    read = written = cold = 0.0
+    touched: dict[int, float] = {}
+    for start, m in motions.items():
+        each_wave = distinct_blocks(m.along, grid, wave)
+        everywhere = distinct_blocks(m.along, grid, blocks)
+        again = max(waves * each_wave - everywhere, 0.0)
+        volume = min(everywhere * m.fresh * m.read_bytes, float(m.allocation_bytes))
+        repeated = again * m.fresh * m.read_bytes * (1 - kept)
+        read += volume * (1 - resident.get(start, 0.0)) + repeated
+        stored = min(everywhere * m.fresh * m.written_bytes, float(m.allocation_bytes))
+        written += stored + again * m.fresh * m.written_bytes * (1 - kept)
+        cold += blocks * m.read_bytes
+        touched[start] = max(volume, stored)
+    return Traffic(read, written, cold, touched)
+
+
+def kept_fraction(footprint: float, l2_bytes: int) -> float:
+    """Of what a wave touched, how much is still in L2 a wave later: all if it fits, none at twice the size."""
+    return min(max(2 - footprint / l2_bytes, 0.0), 1.0)
+
+
+def distinct_blocks(along: tuple[bool, bool, bool], grid: tuple[int, int, int], run: int) -> float:
+    """Among `run` blocks in a row: how many different footprints, if they move along these axes only?"""
+    x, y, z = grid
+    run = min(run, x * y * z)
+    rows = min((run - 1) / x + 1, float(y * z))
+    planes = min((run - 1) / (x * y) + 1, float(z))
+    in_x = min(run, x) if along[0] else 1
+    if along[1] and along[2]:
+        others = rows
+    elif along[1]:
+        others = min(rows, float(y))
+    else:
+        others = planes if along[2] else 1.0
+    if along[0] and along[1] and along[2]:
+        return float(run)
+    return min(in_x * others, float(run))
+
+
+def _by_allocation(footprints: Sequence[Footprint]) -> dict[int, list[Footprint]]:
+    found: dict[int, list[Footprint]] = defaultdict(list)
+    for each in footprints:
+        found[each.allocation].append(each)
+    return found
+
+
+def _motion(
+    prints: list[Footprint], samples: Sequence[int], grid: tuple[int, int, int], scale: float
+) -> Motion:
+    at = {_place(samples[p.sample], grid): p for p in prints}
+    along = [False, False, False]
+    shifts: list[float] = []
+    for axis in range(3):
+        if grid[axis] == 1:
+            continue
+        moves = _steps(at, axis)
+        along[axis] = any(moves) if moves else True
+        if moves and any(moves):
+            shifts.append(sorted(abs(m) for m in moves if m)[len([m for m in moves if m]) // 2])
+    count = len(samples)
+    read = scale * sum(p.read_bytes for p in prints) / count
+    written = scale * sum(p.written_bytes for p in prints) / count
+    extent = max((p.high - p.low for p in prints), default=1) or 1
+    dense = max(p.read_bytes + p.written_bytes for p in prints) > 0.5 * extent
+    fresh = 1.0
+    if dense and sum(along) == 1 and shifts:  # a window that slides by less than its length
+        fresh = min(1.0, shifts[0] / extent)
+    size = max(p.allocation_bytes for p in prints)
+    return Motion((along[0], along[1], along[2]), read, written, fresh, size)
+
+
+def _steps(at: Mapping[tuple[int, int, int], Footprint], axis: int) -> list[float]:
+    """How far the footprint moves from sampled blocks to their sampled neighbours along the axis."""
+    found = []
+    for place, first in at.items():
+        other = list(place)
+        other[axis] += 1
+        second = at.get((other[0], other[1], other[2]))
+        if second is not None:
+            found.append(float(second.low - first.low or second.high - first.high))
+    return found
+
+
+def _place(index: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    return index % grid[0], index // grid[0] % grid[1], index // grid[0] // grid[1]

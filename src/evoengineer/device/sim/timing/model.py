@@ -1,0 +1,115 @@
+"""The time of a launch, term by term.
+
+    time = start + norm(sm, dram, l2, atomics)
+
+- *sm*: what the busiest multiprocessor needs. A block alone takes the sum over its phases (stretches between
+  barriers), each the longer of one warp's latency and the busiest pipe; R resident blocks overlap, so b blocks
+  on one multiprocessor take the longer of ceil(b / R) such times and b times a block's use of the busiest pipe.
+- *dram*, *l2*: bytes over the bandwidth that can be reached.
+- *atomics*: updates of one address follow one another.
+
+`norm` is a p-norm: close to the largest of its terms, a little above when two are alike, as resources never
+overlap perfectly. Every term grows with the work in it, so that more work never takes less time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from evoengineer.device.profile import Profile
+
+_WHOLE_ROUNDS = 8  # beyond so many rounds blocks no longer start and end together
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The free constants, fitted on some chains of published measurements (docs/simulated-time.md says which)."""
+
+    overlap: float = 5.0  # exponent of the norm
+    start_ns: float = 1400.0  # from the start of an empty kernel to its end
+    block_start_clocks: float = 250.0  # before a block's first instruction
+    dram_efficiency: float = 0.92  # of the peak, for reads
+    write_penalty: float = 0.06  # the further loss when all traffic is writes
+    l2_efficiency: float = 0.75
+    issue_efficiency: float = 0.93
+
+
+CONSTANTS = Constants()
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Between two barriers, for one block: clocks."""
+
+    latency: float  # of its slowest warp, alone
+    demand: float  # of the pipe it uses most
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a launch asks of the card."""
+
+    blocks: int
+    resident: int  # blocks that fit on a multiprocessor
+    phases: tuple[Phase, ...]
+    pipes: dict[str, float]  # clocks of a multiprocessor that one block keeps each pipe busy
+    l2_bytes: float  # whole grid, from and to L2
+    dram_read: float
+    dram_written: float
+    atomic_clocks: float  # updates of the busiest address, one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    time_ns: float
+    terms: dict[str, float]  # ns, each as if it were alone
+    shares: dict[str, float]  # of the time, summing to 1
+    bound: str
+    busiest_pipe: str
+    rounds: float
+
+
+def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Prediction:
+    """The time of a launch on a card."""
+    clocks_per_ns = card.clock_khz / 1e6
+    per_sm = whole(work.blocks / card.sm_count)
+    resident = max(min(work.resident, math.ceil(per_sm)), 1)
+    rounds = whole(work.blocks / (card.sm_count * resident))
+    alone = constants.block_start_clocks + sum(norm(constants.overlap, p.latency, p.demand) for p in work.phases)
+    busiest = max(work.pipes, key=lambda name: (work.pipes[name], name), default="issue")
+    use = work.pipes.get(busiest, 0.0) / constants.issue_efficiency
+    latency_ns, pipe_ns = rounds * alone / clocks_per_ns, per_sm * use / clocks_per_ns
+    moved = work.dram_read + work.dram_written
+    efficiency = constants.dram_efficiency
+    if moved:
+        efficiency *= 1 - constants.write_penalty * work.dram_written / moved
+    dram_ns = moved / (card.dram_bytes_per_second * efficiency) * 1e9
+    l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
+    terms = {
+        "latency": latency_ns,
+        busiest: pipe_ns,
+        "dram": dram_ns,
+        "l2": l2_ns,
+        "atomics": work.atomic_clocks / clocks_per_ns,
+    }
+    body = norm(constants.overlap, *terms.values())
+    time_ns = constants.start_ns + body
+    powers = {name: value**constants.overlap for name, value in terms.items()}
+    total = sum(powers.values()) or 1.0
+    shares = {name: body / time_ns * power / total for name, power in powers.items()}
+    shares["start"] = constants.start_ns / time_ns
+    bound = max(shares, key=lambda name: (shares[name], name))
+    return Prediction(time_ns, {**terms, "start": constants.start_ns}, shares, bound, busiest, rounds)
+
+
+def norm(exponent: float, *values: float) -> float:
+    top = max(values, default=0.0)
+    if top <= 0:
+        return 0.0
+    return top * sum((value / top) ** exponent for value in values) ** (1 / exponent)
+
+
+def whole(rounds: float) -> float:
+    """Few rounds end with a round that is not full; over many the ends blur."""
+    return float(math.ceil(rounds)) if rounds <= _WHOLE_ROUNDS else rounds + 0.5

@@ -1,0 +1,155 @@
+"""Takes launches from counters to profiles, and remembers what it has seen.
+
+A launch that repeats an earlier one (same code, shape and parameters, but for where its buffers lie) is not
+counted again. What L2 holds is carried from launch to launch, so a repeated launch on small data runs from L2,
+as it does on a card.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from evoengineer.device.profile import Profile
+from evoengineer.device.sim.image import KernelImage
+from evoengineer.device.sim.native import Memory, load_runtime
+from evoengineer.device.sim.program import LinkedModule
+from evoengineer.device.sim.timing.analysis import Measured, Shape, analyse
+from evoengineer.device.sim.timing.code import KernelCode, kernel_code
+from evoengineer.device.sim.timing.counters import read_counters, replay
+from evoengineer.device.sim.timing.ptxas import Assembler, Resources
+from evoengineer.device.sim.timing.report import launch_profile
+from evoengineer.device.sim.timing.profile import LaunchProfile
+from evoengineer.device.sim.timing.sampling import choose_blocks
+from evoengineer.device.sim.timing.sass import MachineCode, read_code
+
+TRACED_REQUESTS = 400_000  # of all samples together
+_LEAST_TRACE = 256  # per warp
+_REMEMBERED = 4096
+
+
+class Residency:
+    """Which allocations the L2 holds, and how much of each, least recently used first."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._held: OrderedDict[int, float] = OrderedDict()
+
+    def fractions(self, touched: dict[int, float]) -> dict[int, float]:
+        """Of what a launch will touch: the part that is there. Nothing survives a launch larger than the L2."""
+        if sum(touched.values()) > self._capacity:
+            return {}
+        return {start: min(self._held.get(start, 0.0) / size, 1.0) for start, size in touched.items() if size}
+
+    def touch(self, touched: dict[int, float]) -> None:
+        for start, size in touched.items():
+            self._held.pop(start, None)
+            self._held[start] = min(size, float(self._capacity))
+        while len(self._held) > 1 and sum(self._held.values()) > self._capacity:
+            self._held.popitem(last=False)
+
+    def forget(self, start: int) -> None:
+        self._held.pop(start, None)
+
+
+class Profiler:
+    def __init__(self, card: Profile, memory: Memory, sample_blocks: int) -> None:
+        self._card, self._memory, self._limit = card, memory, sample_blocks
+        self._assemblers: dict[str, Assembler] = {}
+        self._machine: dict[str, dict[str, MachineCode]] = {}
+        self._codes: dict[str, KernelCode] = {}
+        self._measured: OrderedDict[Hashable, Measured] = OrderedDict()
+        self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, float]]] = {}
+        self.residency = Residency(card.l2_bytes)
+
+    def assemble(self, module: LinkedModule) -> None:
+        """Start ptxas on a module's texts; results are asked for when the first kernel has been counted."""
+        for text in module.texts:
+            if text not in self._assemblers and ".entry" in text:
+                self._assemblers[text] = Assembler(text, self._card.sm)
+
+    def samples(self, grid: tuple[int, int, int]) -> tuple[int, ...]:
+        return choose_blocks(grid, self._limit)
+
+    def trace_limit(self, samples: int, warps: int) -> int:
+        return max(TRACED_REQUESTS // max(samples * warps, 1), _LEAST_TRACE)
+
+    def resources(self, image: KernelImage, guess: int) -> Resources:
+        """Registers and spills of a kernel, from ptxas if it could be asked."""
+        text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
+        assembler = self._assemblers.get(text)
+        known = assembler.result().resources.get(image.kernel) if assembler else None
+        return known or Resources(guess, 0, 0, estimated=True)
+
+    def code(self, image: KernelImage) -> KernelCode:
+        if image.key not in self._codes:
+            text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
+            if text not in self._machine:
+                assembler = self._assemblers.get(text)
+                cubin = assembler.result().cubin if assembler else b""
+                self._machine[text] = read_code(cubin) if cubin else {}
+            self._codes[image.key] = kernel_code(image.program, self._machine[text].get(image.kernel))
+        return self._codes[image.key]
+
+    def key(
+        self,
+        image: KernelImage,
+        grid: tuple[int, int, int],
+        shared_bytes: int,
+        params: bytes,
+        words: tuple[tuple[int, int], ...],
+    ) -> Hashable:
+        """Equal for launches that may share a profile; `words` are offset and size of each parameter."""
+        parts: list[Hashable] = [image.key, grid, shared_bytes]
+        for offset, size in words:
+            data = params[offset : offset + size]
+            if size == 8:
+                found = self._memory.find(int.from_bytes(data, "little"))
+                if found is not None and found.inside:
+                    parts.append((found.bytes, int.from_bytes(data, "little") - found.start))
+                    continue
+            parts.append(data)
+        return tuple(parts)
+
+    def known(self, key: Hashable) -> bool:
+        return key in self._measured
+
+    def measure(self, key: Hashable, shape: Shape, image: KernelImage, samples: tuple[int, ...]) -> None:
+        """Read the counters of the launch that has just run."""
+        runtime = load_runtime()
+        sites = len(image.plan.sites)
+        counters = read_counters(runtime, samples, image.block_count, sites)
+        share = max(shape.resident, 1)
+        caches, footprints = replay(
+            runtime, sites, shape.l1_bytes // share, self._card.l2_bytes // (share * self._card.sm_count)
+        )
+        runtime.rt_count_release()
+        self._measured[key] = Measured(shape, self.code(image), counters, tuple(caches), tuple(footprints))
+        while len(self._measured) > _REMEMBERED:
+            old, _ = self._measured.popitem(last=False)
+            self._evaluated.pop(old, None)
+
+    def evaluate(self, key: Hashable, name: str, params: bytes = b"") -> LaunchProfile:
+        """The profile of a measured launch, with L2 as it is now."""
+        measured = self._measured[key]
+        cold = self._evaluated.get(key)
+        if cold is None:
+            analysis = analyse(measured, {})
+            cold = (launch_profile(name, measured, analysis), dict(analysis.traffic.touched))
+            self._evaluated[key] = cold
+        profile, touched = cold
+        fractions = {start: round(part, 2) for start, part in self.residency.fractions(touched).items() if part > 0.02}
+        if fractions:
+            warm_key = (key, tuple(sorted(fractions.items())))
+            warm = self._evaluated.get(warm_key)
+            if warm is None:
+                warm = (launch_profile(name, measured, analyse(measured, fractions)), touched)
+                self._evaluated[warm_key] = warm
+            profile = warm[0]
+        self.residency.touch(touched)
+        return profile
+
+
+def count_bytes_array(code: KernelCode) -> c.Array[c.c_uint8]:
+    return (c.c_uint8 * max(len(code.count_bytes), 1)).from_buffer_copy(code.count_bytes or b"\0")

@@ -1,0 +1,41 @@
+"""Which blocks of a grid are counted.
+
+All of a small grid. Of a large one: the first and the last, and runs of neighbours along every axis at the
+start, in the middle and near the end, so that edges are seen and the cache model can tell how the footprint of
+a block moves with its index. The choice depends on the grid alone.
+"""
+
+from __future__ import annotations
+
+_STEPS = 3  # places along each axis at which a corner of neighbours is taken
+
+
+def choose_blocks(grid: tuple[int, int, int], limit: int) -> tuple[int, ...]:
+    """Linear indices of the blocks to count, ascending, at most `limit` (at least one)."""
+    total = grid[0] * grid[1] * grid[2]
+    limit = max(limit, 1)
+    if total <= limit:
+        return tuple(range(total))
+    wanted: dict[int, None] = {}
+
+    def add(x: int, y: int, z: int) -> None:
+        if 0 <= x < grid[0] and 0 <= y < grid[1] and 0 <= z < grid[2]:
+            wanted.setdefault(x + grid[0] * (y + grid[1] * z))
+
+    corners = [tuple((extent - 1) * k // (_STEPS - 1) for extent in grid) for k in (1, 0, 2)]
+    add(0, 0, 0)
+    add(*(extent - 1 for extent in grid))
+    for x, y, z in corners:
+        x, y, z = max(x - 1, 0), max(y - 1, 0), max(z - 1, 0)
+        add(x, y, z)
+        add(x + 1, y, z)
+        add(x, y + 1, z)
+        add(x, y, z + 1)
+    step = 0
+    while len(wanted) < limit and step < 4 * limit:  # the rest spread out by a low-discrepancy sequence
+        step += 1
+        wanted.setdefault(int(step * 0.6180339887498949 % 1.0 * total))
+    chosen = list(wanted)[:limit]
+    if limit > 1 and total - 1 not in chosen:
+        chosen[-1] = total - 1
+    return tuple(sorted(chosen))
