@@ -51,21 +51,23 @@ class ReferenceProcess:
         self._lock = threading.Lock()
         self._loaded: Problem | None = None
         self._next_draw = 1
+        self._prepared: dict[int, Future[dict[str, Any]]] = {}
         threading.Thread(target=self._read, daemon=True).start()
 
     def load(self, problem: Problem) -> None:
         """Make `problem` the current one; draws of another one are forgotten."""
         if self._loaded is not problem:
-            self._loaded = problem
             self._request("load", path=str(problem.path), name=problem.name)
+            self._loaded = problem
 
     def prepare(self, case: int, distribution: Distribution, seed: int) -> int:
-        """Have a draw computed; its number at once, its failure at the next `stage`."""
+        """Have a draw computed; its number at once, its failure when it is staged."""
         draw, self._next_draw = self._next_draw, self._next_draw + 1
-        self._request("prepare", draw=draw, case=case, distribution=str(distribution), seed=seed)
+        self._prepared[draw] = self._request("prepare", draw=draw, case=case, distribution=str(distribution), seed=seed)
         return draw
 
     def stage(self, draw: int) -> Staged:
+        self._prepared[draw].result()
         answer = self._request("stage", draw=draw).result()
         return Staged(tuple(answer["lines"]), answer["count"])
 
@@ -74,6 +76,7 @@ class ReferenceProcess:
         return Comparison(answer["mismatch"], tuple(answer["changed_inputs"]))
 
     def drop(self, draw: int) -> None:
+        self._prepared.pop(draw, None)
         self._request("drop", draw=draw)
 
     def close(self) -> None:
@@ -99,17 +102,12 @@ class ReferenceProcess:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        failed: str | None = None
         for line in self._process.stdout:
             answer = json.loads(line)
-            # A draw that could not be made shows when it is asked for, under the name of its own error.
-            failed = failed or answer.get("error")
             future = self._waiting.popleft()
             if "error" in answer:
-                future.set_exception(EvoEngineerError(f"the problem's reference fails: {failed}"))
-                failed = None if not isinstance(answer, dict) else failed
+                future.set_exception(EvoEngineerError(f"the problem's reference fails: {answer['error']}"))
             else:
                 future.set_result(answer)
-                failed = None
         while self._waiting:
             self._waiting.popleft().set_exception(EvoEngineerError("the reference process ended unexpectedly"))

@@ -49,9 +49,9 @@ class Timing:
     simulated: bool
     time_us: float
     interval_us: tuple[float, float]  # 95%; both ends equal time_us on sim
-    baseline_us: float
-    speedup: float  # baseline_us / time_us
-    speedup_interval: tuple[float, float]
+    baseline_us: float | None  # None for a problem without a baseline kernel
+    speedup: float | None  # baseline_us / time_us
+    speedup_interval: tuple[float, float] | None
     pytorch_us: float | None = None  # eager; None where it cannot be had (sim)
     pytorch_compiled_us: float | None = None
     speed_of_light_us: float | None = None
@@ -91,6 +91,6 @@ class Verdict:
         if timing is not None:
             timing = dict(timing)
             for name in ("interval_us", "speedup_interval", "launches"):
-                timing[name] = tuple(timing[name])
+                timing[name] = None if timing[name] is None else tuple(timing[name])
             timing = Timing(**timing)
         return cls(**{**values, "outcome": Outcome(values["outcome"]), "timing": timing})

@@ -230,8 +230,8 @@ def _size_constants(module: types.ModuleType) -> dict[str, int]:
 
 
 def _title(module: types.ModuleType, path: Path) -> str:
-    doc = inspect.getdoc(module.Model) or ""
-    return (doc.strip().splitlines() or [path.stem])[0]
+    doc = module.Model.__doc__ or ""  # not inspect.getdoc, which would find that of torch.nn.Module
+    return (doc.strip().splitlines() or [path.stem])[0].strip()
 
 
 def _argument_names(model: Any, count: int) -> list[str]:

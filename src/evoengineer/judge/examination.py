@@ -1,0 +1,150 @@
+"""The examination of one candidate: every draw called, compared and looked into; then the timed call.
+
+Knows neither how a device works nor how a process is started: a `Stage` is a candidate loaded on a device,
+simulated or real. Raises `Rejected` at the first failure; a candidate that comes through is right and honest,
+and the record of its timed call is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import Any, Protocol
+
+from evoengineer.judge import integrity
+from evoengineer.judge.failures import (
+    Rejected,
+    finding_rejection,
+    mismatch_rejection,
+)
+from evoengineer.judge.integrity import Finding, Record
+from evoengineer.judge.plan import PlannedDraw
+from evoengineer.judge.reference import Comparison, ReferenceProcess, Staged
+from evoengineer.judge.runner_process import Called, Fetched
+from evoengineer.judge.verdict import Outcome
+from evoengineer.problem.model import Problem
+
+
+class Mode(StrEnum):
+    """How thoroughly the device looks at a call."""
+
+    CHECKED = "checked"  # races and uninitialised reads, too, where the device can see them
+    REORDERED = "reordered"  # blocks in another order: a result that depends on it is a race
+    TIMED = "timed"
+
+
+class Stage(Protocol):
+    """A candidate loaded on a device. Failures are raised as Rejected."""
+
+    def put(self, number: int, staged: Staged, where: str) -> None: ...
+
+    def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Record]: ...
+
+    def fetch(self, number: int, where: str) -> tuple[Fetched, Record]: ...
+
+    def drop(self, number: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The timed call of a candidate that came through."""
+
+    called: Called
+    record: Record
+    draws: int  # how many draws were compared
+
+
+def examine(
+    stage: Stage,
+    reference: ReferenceProcess,
+    problem: Problem,
+    draws: Sequence[tuple[int, PlannedDraw]],
+) -> Examined:
+    """`draws` are (number in the reference process, plan), grouped by case, the timed one among the last."""
+    timed: Examined | None = None
+    for case, group in groupby(draws, key=lambda each: each[1].case):
+        for number, planned in group:
+            where = f"case {problem.cases[case].name}, {planned.distribution} inputs"
+            # The set keeps its addresses from draw to draw: same pointers and shapes, other contents.
+            stage.put(case, reference.stage(number), where)
+            called, record = _call(stage, reference, case, number, planned, where)
+            if planned.timed:
+                timed = Examined(called, record, len(draws))
+            reference.drop(number)
+        stage.drop(case)
+    if timed is None:
+        raise ValueError("no draw of the plan is timed")
+    return timed
+
+
+def _call(
+    stage: Stage, reference: ReferenceProcess, case: int, number: int, planned: PlannedDraw, where: str
+) -> tuple[Called, Record]:
+    mode = Mode.TIMED if planned.timed else Mode.CHECKED
+    called, record = stage.call(case, mode, where)
+    first = _look(stage, reference, case, number, called, record, where)
+    if planned.timed:
+        _reject_mismatch(first.mismatch, where)
+        return called, record
+    called_again, again = stage.call(case, Mode.REORDERED, where)
+    second = _look(stage, reference, case, number, called_again, again, where)
+    if (first.mismatch is None) != (second.mismatch is None):
+        differing = first.mismatch or second.mismatch or {}
+        raise Rejected(
+            Outcome.RACE,
+            f"two calls with the same inputs give different results ({where})",
+            f"On {where}, one of two calls with the same inputs is right and the other is not; only the order in "
+            f"which blocks ran differs, so threads depend on each other without synchronisation.\n{differing.get('text', '')}",
+            {"where": where, "mismatch": differing},
+        )
+    _reject_mismatch(first.mismatch, where)
+    _reject(integrity.repeated_call(record, again), where)
+    return called, record
+
+
+def _look(
+    stage: Stage, reference: ReferenceProcess, case: int, number: int, called: Called, record: Record, where: str
+) -> Comparison:
+    """Fetch and compare; everything but the values decides at once."""
+    fetched, after = stage.fetch(case, where)
+    if fetched.guards:
+        raise Rejected(
+            Outcome.MEMORY_ERROR,
+            f"memory around a tensor was overwritten ({where})",
+            "Writes outside a tensor hit the guard bands:\n" + "\n".join(fetched.guards),
+            {"where": where, "guards": list(fetched.guards)},
+        )
+    comparison = reference.check(number, fetched.tensors, fetched.inputs)
+    if comparison.changed_inputs:
+        names = ", ".join(comparison.changed_inputs)
+        raise Rejected(
+            Outcome.MEMORY_ERROR,
+            f"forward changes its input {names} ({where})",
+            f"The memory of {names} differs after the call. Inputs are read-only: write results to a new tensor.",
+            {"where": where, "changed_inputs": list(comparison.changed_inputs)},
+        )
+    elements = sum(_elements(tensor["sizes"]) for tensor in called.tensors)
+    # What is wrong needs no verdict on honesty: a stale or constant result is first of all wrong.
+    if comparison.mismatch is None:
+        _reject(integrity.during_call(record, elements), where)
+        _reject(integrity.after_call(after), where)
+    return comparison
+
+
+def _reject_mismatch(mismatch: Mapping[str, Any] | None, where: str) -> None:
+    if mismatch is not None:
+        raise mismatch_rejection(mismatch, where, "")
+
+
+def _reject(finding: Finding | None, where: str) -> None:
+    if finding is not None:
+        raise finding_rejection(finding, where)
+
+
+def _elements(sizes: Sequence[int]) -> int:
+    count = 1
+    for size in sizes:
+        count *= size
+    return count

@@ -1,0 +1,84 @@
+"""Was the time honest? Rules on what a call did, by the device's own record of it.
+
+On the simulated GPU the record (a Region) comes from the device's process, which the candidate cannot
+touch. Each rule returns the finding, in words that say what is not allowed, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+# Tables for __constant__ memory and single results may cross the bus; data may not.
+MOST_BUS_BYTES = 64 << 10
+
+
+class Record(Protocol):
+    """What the rules look at; `device.sim.control.Region` has it."""
+
+    @property
+    def launches(self) -> Sequence[object]: ...
+
+    @property
+    def host_to_device_bytes(self) -> int: ...
+
+    @property
+    def device_to_host_bytes(self) -> int: ...
+
+    @property
+    def host_visible_allocations(self) -> int: ...
+
+    @property
+    def host_calls(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: str
+    text: str
+
+
+def during_call(region: Record, output_elements: int) -> Finding | None:
+    """One call of `forward`."""
+    if region.host_to_device_bytes > MOST_BUS_BYTES:
+        return Finding(
+            "host_data",
+            f"forward copies {region.host_to_device_bytes} bytes from the host to the device: results must be "
+            "computed on the GPU from the arguments",
+        )
+    if region.device_to_host_bytes > MOST_BUS_BYTES:
+        return Finding(
+            "host_work",
+            f"forward copies {region.device_to_host_bytes} bytes to the host: the work belongs on the GPU, where it "
+            "is timed",
+        )
+    if region.host_calls:
+        return Finding("host_call", "forward runs host functions in a stream (cudaLaunchHostFunc)")
+    if region.host_visible_allocations:
+        return Finding("host_memory", "forward allocates pinned or managed memory, which the host can write unseen")
+    if output_elements and not region.launches:
+        return Finding("no_kernel", "forward launched no kernel: its result was not computed in this call")
+    return None
+
+
+def repeated_call(first: Record, second: Record) -> Finding | None:
+    """Two calls with the same arguments must do the same work."""
+    if len(first.launches) != len(second.launches):
+        return Finding(
+            "cached",
+            f"the first call launched {len(first.launches)} kernels, a second one with the same arguments "
+            f"{len(second.launches)}: results of earlier calls must not be reused",
+        )
+    return None
+
+
+def after_call(region: Record) -> Finding | None:
+    """Between the end of the timed region and the reading of the results nothing may happen."""
+    if region.launches or region.host_to_device_bytes:
+        return Finding(
+            "deferred",
+            f"{len(region.launches)} kernels ran after forward had returned and the device was idle: "
+            "work must be finished when forward returns",
+        )
+    return None

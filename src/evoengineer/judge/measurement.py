@@ -1,0 +1,150 @@
+"""Timing on a real GPU: candidate and baseline in turn, until the noise is small enough.
+
+Each repetition flushes the L2 cache, takes another set of inputs and times one call of each kernel; which sets
+are used, and after which repetitions the results are compared, is drawn at random, so that a candidate
+cannot know. Works on anything that calls like a `RunnerProcess`, the simulated runtime included. Owns the
+statistics; starting processes and comparing results are the caller's.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from evoengineer.judge.integrity import Finding
+from evoengineer.judge.runner_process import Called
+
+INPUT_SETS = 8
+WARM_UP_CALLS, WARM_UP_SECONDS = 10, 0.2
+LEAST_REPETITIONS, MOST_REPETITIONS = 50, 200
+WANTED_ERROR = 0.005  # relative standard error of the mean
+_VERIFIED_SHARE = 0.1
+_RESAMPLES = 1000
+
+
+class Timed(Protocol):
+    """What is timed."""
+
+    def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One timed call by three clocks: events around the call, events around all streams, and the judge's own."""
+
+    event_us: float
+    drained_us: float
+    judge_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    time_us: float  # median
+    interval_us: tuple[float, float]
+    baseline_us: float
+    speedup: float
+    speedup_interval: tuple[float, float]
+    repetitions: int
+    relative_error: float
+    candidate: tuple[Sample, ...]
+    baseline: tuple[Sample, ...]
+
+
+def measure(
+    candidate: Timed,
+    baseline: Timed,
+    verify: Callable[[int], None],
+    *,
+    flush_bytes: int,
+    chance: random.Random,
+    sets: int = INPUT_SETS,
+) -> Measured:
+    """Time the two kernels against each other. `verify(set)` compares the candidate's last results; it may raise."""
+    for kernel in (baseline, candidate):
+        _warm_up(kernel, sets, chance)
+    ours: list[Sample] = []
+    theirs: list[Sample] = []
+    while len(ours) < MOST_REPETITIONS:
+        number = chance.randrange(sets)
+        # Who goes first changes at random: clocks and temperatures drift.
+        for kernel, samples in chance.sample([(candidate, ours), (baseline, theirs)], 2):
+            samples.append(_timed(kernel, number, flush_bytes))
+        if len(ours) == 1 or chance.random() < _VERIFIED_SHARE:
+            verify(number)  # the results of the timed call itself, which the runner keeps until the next
+        enough = len(ours) >= LEAST_REPETITIONS
+        if enough and max(_relative_error(ours), _relative_error(theirs)) < WANTED_ERROR:
+            break
+    return summarise(ours, theirs, chance)
+
+
+def summarise(ours: Sequence[Sample], theirs: Sequence[Sample], chance: random.Random) -> Measured:
+    mine, other = [s.event_us for s in ours], [s.event_us for s in theirs]
+    time_us, baseline_us = statistics.median(mine), statistics.median(other)
+    medians, ratios = [], []
+    for _ in range(_RESAMPLES):
+        resampled = statistics.median(chance.choices(mine, k=len(mine)))
+        medians.append(resampled)
+        ratios.append(statistics.median(chance.choices(other, k=len(other))) / resampled)
+    return Measured(
+        time_us,
+        _interval(medians),
+        baseline_us,
+        baseline_us / time_us,
+        _interval(ratios),
+        len(ours),
+        max(_relative_error(ours), _relative_error(theirs)),
+        tuple(ours),
+        tuple(theirs),
+    )
+
+
+def dishonest_times(measured: Measured) -> Finding | None:
+    """Do the clocks agree? The baseline shows what they differ by on this machine."""
+
+    def beyond(samples: Sequence[Sample], clock: Callable[[Sample], float]) -> float:
+        return statistics.median(clock(s) - s.event_us for s in samples)
+
+    for name, clock, least_us, share in (
+        ("all streams", lambda s: s.drained_us, 20.0, 0.1),
+        ("the judge's clock", lambda s: s.judge_us, 100.0, 0.25),
+    ):
+        excess = beyond(measured.candidate, clock) - beyond(measured.baseline, clock)
+        if excess > max(least_us, share * measured.time_us):
+            return Finding(
+                "unseen_work",
+                f"by events a call takes {measured.time_us:.1f} us, by {name} {excess:.1f} us more than that differs "
+                "for the baseline: work goes on where the timer does not look",
+            )
+    return None
+
+
+def _warm_up(kernel: Timed, sets: int, chance: random.Random) -> None:
+    begin, calls = time.monotonic(), 0
+    while calls < WARM_UP_CALLS or time.monotonic() - begin < WARM_UP_SECONDS:
+        kernel.call(chance.randrange(sets))
+        calls += 1
+
+
+def _timed(kernel: Timed, number: int, flush_bytes: int) -> Sample:
+    begin = time.perf_counter()
+    called = kernel.call(number, flush_bytes=flush_bytes)
+    return Sample(called.event_us, called.drained_us, (time.perf_counter() - begin) * 1e6)
+
+
+def _relative_error(samples: Sequence[Sample]) -> float:
+    """Standard error of the mean over the mean."""
+    times = [s.event_us for s in samples]
+    if len(times) < 2 or statistics.fmean(times) <= 0:
+        return math.inf
+    return statistics.stdev(times) / math.sqrt(len(times)) / statistics.fmean(times)
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float]:
+    """The middle 95%."""
+    ordered = sorted(values)
+    return ordered[int(0.025 * len(ordered))], ordered[min(len(ordered) - 1, int(0.975 * len(ordered)))]

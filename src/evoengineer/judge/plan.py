@@ -1,0 +1,83 @@
+"""Which inputs a candidate is judged on.
+
+Every check case is drawn five times, each time from another distribution; the bench case as often as it is
+cheap enough, five times at most. Seeds derive from a run seed that a candidate cannot know: with the
+kernel's identity for checks, so that no two kernels see the same numbers, and without it for the draw that
+is timed, so that all kernels are timed on the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from dataclasses import dataclass
+from itertools import cycle, islice
+
+from evoengineer.paths import cache_dir
+from evoengineer.problem.catalog import Description
+from evoengineer.problem.model import CaseKind, Distribution
+
+DRAWS = 5
+# A draw of the bench case costs about a second of simulation for this much work.
+_FLOPS_PER_DRAW, _BYTES_PER_DRAW = 4e9, 4e8
+_BENCH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDraw:
+    case: int  # index into the problem's cases
+    distribution: Distribution
+    seed: int
+    timed: bool = False
+
+
+def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[PlannedDraw, ...]:
+    """Check cases first, in order; then the bench case, the timed draw first."""
+    problem = description.problem
+    draws = []
+    for index, case in enumerate(problem.cases):
+        if case.kind is CaseKind.CHECK:
+            for k, distribution in enumerate(islice(cycle(problem.distributions), DRAWS)):
+                draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
+    bench = problem.cases.index(problem.bench_case)
+    draws.append(PlannedDraw(bench, _timed_distribution(problem.distributions), _seed(run_seed, "", bench, 0), True))
+    for k, distribution in enumerate(islice(cycle(problem.distributions), bench_draws(description) - 1)):
+        draws.append(PlannedDraw(bench, distribution, _seed(run_seed, kernel, bench, k + 1)))
+    return tuple(draws)
+
+
+def bench_draws(description: Description) -> int:
+    """How many draws of the bench case are worth their time; at least the timed one."""
+    cost = description.flops() / _FLOPS_PER_DRAW + description.moved_bytes() / _BYTES_PER_DRAW
+    return max(1, min(DRAWS, int(_BENCH_SECONDS / cost) if cost > 0 else DRAWS))
+
+
+def secret_seed() -> int:
+    """The run seed of those who give none: drawn once on this machine, kept where no candidate can read it."""
+    path = cache_dir("secrets") / "run-seed"
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        pass
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_text(str(secrets.randbits(63)), encoding="ascii")
+    partial.chmod(0o600)
+    try:
+        os.link(partial, path)  # whoever comes second takes the first one's seed
+    except FileExistsError:
+        if not path.read_text(encoding="ascii").isdigit():
+            os.replace(partial, path)
+            return int(path.read_text(encoding="ascii"))
+    finally:
+        partial.unlink(missing_ok=True)
+    return int(path.read_text(encoding="ascii"))
+
+
+def _timed_distribution(distributions: tuple[Distribution, ...]) -> Distribution:
+    return Distribution.NORMAL if Distribution.NORMAL in distributions else distributions[0]
+
+
+def _seed(*parts: object) -> int:
+    digest = hashlib.sha256("\0".join(str(part) for part in parts).encode()).digest()
+    return int.from_bytes(digest[:6], "little")

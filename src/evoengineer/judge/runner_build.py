@@ -1,0 +1,64 @@
+"""Building the runner: once per machine and CUDA version, into the cache.
+
+The same program serves both kinds of device: it links libcudart dynamically, and the environment it starts
+with says whose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from evoengineer.errors import ToolchainError
+from evoengineer.kernel.toolchain import Toolchain, find_toolchain
+from evoengineer.paths import cache_dir
+
+_SOURCES = Path(__file__).parent / "runner"
+_HEADERS = Path(__file__).parents[1] / "kernel" / "headers"
+_FLAGS = ("-O2", "-std=c++17", "--cudart", "shared", "--cudadevrt", "none")
+
+
+@cache
+def runner_program() -> Path:
+    """The runner, built if need be."""
+    toolchain = find_toolchain()
+    sources = sorted(_SOURCES.glob("*.cpp"))
+    digest = hashlib.sha256(f"{toolchain.nvcc}{toolchain.version}{toolchain.flags}{_FLAGS}".encode())
+    for file in (*sources, *sorted(_SOURCES.glob("*.h")), _HEADERS / "evo" / "abi.h"):
+        digest.update(file.read_bytes())
+    program = cache_dir("native") / f"runner-{digest.hexdigest()[:20]}" / "runner"
+    if not program.exists():
+        _build(toolchain, sources, program)
+    return program
+
+
+def _build(toolchain: Toolchain, sources: list[Path], program: Path) -> None:
+    program.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
+        partial = Path(scratch) / "runner"
+        command = [str(toolchain.nvcc), *_FLAGS, *toolchain.flags, "-I", str(_HEADERS), *map(str, sources)]
+        libraries = ["-ldl", "-Xlinker", "--export-dynamic"]
+        run = subprocess.run(
+            [*command, *libraries, "-o", str(partial)],
+            capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": scratch},
+        )  # fmt: skip
+        if run.returncode != 0:
+            raise ToolchainError("nvcc cannot build the runner that calls kernels", run.stdout + run.stderr)
+        os.replace(partial, program)
+
+
+def nvidia_library_folder(toolchain: Toolchain) -> Path:
+    """Where NVIDIA's own libcudart lies, for real GPUs."""
+    roots = [toolchain.nvcc.resolve().parent.parent, Path("/usr/local/cuda")]
+    for root in roots:
+        for folder in ("lib64", "lib", "targets/x86_64-linux/lib"):
+            if sorted((root / folder).glob("libcudart.so*")):
+                return root / folder
+    raise ToolchainError(
+        f"no libcudart.so beside {toolchain.nvcc}: a real GPU needs NVIDIA's runtime library "
+        "(pip install nvidia-cuda-runtime, or install the CUDA toolkit)"
+    )
