@@ -81,10 +81,11 @@ class UnsupportedError(EvoEngineerError):
 class DeviceError(EvoEngineerError):
     """A launch, a copy or another device operation failed."""
 
-    def __init__(self, message: str, report: str = "", code: int = 0) -> None:
+    def __init__(self, message: str, report: str = "", code: int = 0, kind: str = "") -> None:
         super().__init__(message)
         self.report = report
         self.code = code  # CUDA's own error number (cudaError), 0 where there is none
+        self.kind = kind  # what a kernel did wrong, in a word: out_of_bounds, race … ("" if it was no kernel)
 
     @property
     def details(self) -> str:

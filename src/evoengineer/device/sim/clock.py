@@ -77,6 +77,11 @@ class Clock:
     def synchronize(self) -> None:
         self._host_ns = max(self._host_ns, *self._streams.values()) + _CALL_OVERHEAD_NS
 
+    def drain(self) -> float:
+        """When everything asked for so far is done, on whatever stream; the host knows it from then on."""
+        self._host_ns = max(self._host_ns, *self._streams.values(), *self._engines.values())
+        return self._host_ns
+
     def _ready(self, stream: int) -> float:
         """When the stream can start something new. The legacy stream and blocking streams wait for each other."""
         others: Sequence[int] = ()

@@ -5,7 +5,9 @@ CUDA allows. A kernel's failure poisons the context: everything after it returns
 Owns memory contents, loaded modules, texture objects and the simulated clock; the socket is server.py's.
 """
 
+import contextlib
 import ctypes
+import gc
 import socket
 import struct
 import sys
@@ -15,10 +17,13 @@ from dataclasses import dataclass
 from evoengineer.device.occupancy import DEFAULT_REGISTERS, KernelResources, blocks_per_multiprocessor
 from evoengineer.device.options import DeviceOptions
 from evoengineer.device.profile import profile_for
-from evoengineer.device.sim import native, protocol, structs
+from evoengineer.device.sim import guards, native, protocol
+from evoengineer.device.sim.activity import Activity
+from evoengineer.device.sim.call_error import INVALID_VALUE, OUT_OF_MEMORY, CallError
 from evoengineer.device.sim.clock import Clock
 from evoengineer.device.sim.engine import Engine, KernelInfo, Module
 from evoengineer.device.sim.fatbin import ptx_of
+from evoengineer.device.sim.memory_commands import MemoryCommands
 from evoengineer.device.sim.properties import device_attributes, device_properties
 from evoengineer.device.sim.protocol import Op
 from evoengineer.device.sim.texture_command import read_texture
@@ -26,18 +31,15 @@ from evoengineer.device.sim.textures import TextureObjects
 from evoengineer.device.sim.timing.profile import LaunchProfile
 from evoengineer.errors import DeviceError, EvoEngineerError, PtxError, UnsupportedError, UsageError
 
-INVALID_VALUE, OUT_OF_MEMORY, INVALID_IMAGE, NO_KERNEL_IMAGE, INVALID_PTX = 1, 2, 200, 209, 218  # cudaError
+INVALID_IMAGE, NO_KERNEL_IMAGE, INVALID_PTX = 200, 209, 218  # cudaError
 INVALID_HANDLE, LAUNCH_FAILURE, NOT_SUPPORTED, UNKNOWN = 400, 719, 801, 999
 LIMIT_HEAP = 2  # cudaLimitMallocHeapSize
+DEFAULT_HEAP_BYTES = 8 << 20
 _OUTPUT_CHUNK = 1 << 20
 
 
-class CallError(Exception):
-    """The command itself is at fault: `status` goes to the caller and the context stays usable."""
-
-    def __init__(self, status: int, message: str = "") -> None:
-        super().__init__(message)
-        self.status = status
+class ClientGone(Exception):
+    """The client went away while we waited for one of its functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +49,23 @@ class _Loaded:
 
 
 class Commands:
-    def __init__(self, options: DeviceOptions, host_calls: socket.socket) -> None:
+    def __init__(self, options: DeviceOptions, host_bytes: int = 0, quiet: bool = False) -> None:
         self.profile = profile_for(options.device)
         self.sticky = 0
         self.profiles: list[LaunchProfile] = []  # of all launches so far, in order
         self.failed = False  # a device error happened, whether or not the program noticed
-        self._host_calls = host_calls
-        self._memory = native.Memory()
+        self.interrupted = False
+        self.activity = Activity()
+        self._quiet = quiet  # what goes wrong is kept as data only
+        self._arenas = native.Memory(host_bytes=host_bytes or native.HOST_ARENA_BYTES)
         self._runtime = native.load_runtime()
+        self.memory = MemoryCommands(self._arenas, self.profile.dram_bytes)
         self._options = options
-        self._engine = self._new_engine()
-        self._clock = Clock(self.profile)
+        self.block_order = "ascending"
         self._textures = TextureObjects(self._runtime)
-        self._modules: dict[int, Module] = {}
-        self._kernels: dict[int, _Loaded] = {}
-        self._next_module = self._next_kernel = 1
-        self._registered: dict[int, int] = {}  # host range → its allocation in the shared arena
+        self._host_calls: socket.socket | None = None
+        self._used = False  # by a client, since the device was new
+        self._start()
         self._handlers: dict[int, Callable[[memoryview], bytes | None]] = {
             Op.HELLO: self._hello,
             Op.SYNCHRONIZE: self._synchronize,
@@ -91,42 +94,138 @@ class Commands:
         }
         self._always = {Op.HELLO, Op.SYNCHRONIZE, Op.GOODBYE, Op.RESET, Op.HOST_CALL}
 
-    def _new_engine(self) -> Engine:
+    def _start(self) -> None:
+        """The state of a device that nobody has used yet."""
         limits = self._options.limits
-        return Engine(
+        self.engine = Engine(
             self.profile,
             self._options.threads,
             self._options.checks,
             limits.max_instructions,
             limits.max_seconds,
+<<<<<<< ours
             self._memory,
             self._options.sample_blocks,
             self._options.sampled_only,
+=======
+            self._arenas,
+>>>>>>> theirs
         )
+        self.engine.reversed_blocks = self.block_order == "reversed"
+        self._clock = Clock(self.profile)
+        self.marked_ns = 0.0
+        self._modules: dict[int, Module] = {}
+        self._kernels: dict[int, _Loaded] = {}
+        self._next_module = self._next_kernel = 1
+        self._handles: set[tuple[str, int]] = set()
+        self.memory.forget()
+        self.sticky = 0
+
+    # -- clients -------------------------------------------------------------------------------------
+
+    def begin_client(self, host_calls: socket.socket) -> None:
+        """A new client finds a new device: nothing of an earlier one's memory or code is left."""
+        self._runtime.rt_interrupt(0)
+        self.interrupted = False
+        self._host_calls = host_calls
+        if self._used:
+            self._textures.destroy_all()
+            self.take_output()
+            self._arenas.renew()
+            self._start()
+            self._runtime.rt_heap_limit(DEFAULT_HEAP_BYTES)
+            self.failed = False
+            self.activity = Activity()
+            gc.collect()  # machine code of the earlier client's kernels
+        self._used = True
+
+    def end_client(self) -> None:
+        if self._host_calls is not None:
+            self._host_calls.close()
+            self._host_calls = None
+
+    def interrupt(self) -> None:
+        """(From another thread.) Stop what runs now and start nothing until the next client."""
+        self.interrupted = True
+        self._runtime.rt_interrupt(1)
+        if self._host_calls is not None:
+            with contextlib.suppress(OSError):
+                self._host_calls.shutdown(socket.SHUT_RDWR)
+
+    def refuse_client(self, why: str) -> None:
+        self._fail("protocol", UNKNOWN, f"the client does not speak the protocol: {why}")
+
+    def internal_error(self, trace: str) -> None:
+        self._fail("internal", UNKNOWN, f"internal error in the simulated GPU (please report it)\n{trace}")
+
+    def reconfigure(self, options: DeviceOptions, block_order: str) -> None:
+        """Other checks, limits and orders for the launches to come; memory and modules stay."""
+        self._options, self.block_order = options, block_order
+        engine = self.engine
+        if ("init" in options.checks) != ("init" in engine.checks):
+            self._arenas.track_initialised("init" in options.checks)
+        engine.threads, engine.checks = options.threads, options.checks
+        engine.tick_limit = options.limits.max_instructions
+        engine.wall_limit_seconds = options.limits.max_seconds
+        engine.reversed_blocks = block_order == "reversed"
+
+    @property
+    def options(self) -> DeviceOptions:
+        return self._options
+
+    def mark(self) -> tuple[float, Activity]:
+        """Simulated time and activity since the last mark, with everything that was asked for done."""
+        now_ns = self._clock.drain()
+        elapsed_ns, self.marked_ns = now_ns - self.marked_ns, now_ns
+        activity, self.activity = self.activity, Activity()
+        if self.sticky:  # until a reset the device goes on failing
+            self.activity.failure = activity.failure
+        return elapsed_ns, activity
 
     @property
     def host_memory_fd(self) -> int:
-        return self._memory.fd
+        return self._arenas.fd
+
+    def allocations(self) -> list[tuple[int, int, int]]:
+        """What the client has allocated: start, size, kind."""
+        return [each for each in self._arenas.allocations() if self.memory.owns(each[0])]
+
+    def _say(self, text: str, prefix: bool = True) -> None:
+        self.activity.said(text)
+        if not self._quiet:
+            complain(text, prefix)
+
+    def _fail(self, kind: str, code: int, report: str, prefix: bool = True) -> None:
+        self.failed = True
+        self.sticky = code
+        if self.interrupted:
+            kind = "interrupted"
+        self.activity.failed(kind, code, report)
+        self._say(report, prefix)
 
     def execute(self, op: int, payload: memoryview) -> tuple[int, bytes]:
         """Carry out one command: its own status and its result."""
         if self.sticky and op not in self._always:
             return self.sticky, b""
+        handler = self._handlers.get(op)
+        if handler is None:
+            return INVALID_VALUE, b""
         try:
-            return 0, self._handlers[op](payload) or b""
+            return 0, handler(payload) or b""
         except CallError as error:
             if str(error):
-                complain(str(error))
+                self._say(str(error))
             return error.status, b""
+        except struct.error:  # a payload of the wrong size
+            return INVALID_VALUE, b""
         except DeviceError as error:
-            self.failed = True
-            self.sticky = error.code or LAUNCH_FAILURE
-            complain(error.report or str(error), prefix=not error.report)
+            kind = error.kind or "device"
+            self._fail(kind, error.code or LAUNCH_FAILURE, error.report or str(error), not error.report)
             return self.sticky, b""
         except EvoEngineerError as error:  # an instruction or feature that we lack
-            self.failed = True
-            self.sticky = NOT_SUPPORTED if isinstance(error, UnsupportedError) else INVALID_PTX
-            complain(str(error))
+            missing = isinstance(error, UnsupportedError)
+            code = NOT_SUPPORTED if missing else INVALID_PTX
+            self._fail("unsupported" if missing else "invalid_ptx", code, str(error))
             return self.sticky, b""
 
     def take_output(self) -> bytes:
@@ -152,7 +251,7 @@ class Commands:
         properties = device_properties(self.profile, cuda_major)
         head = protocol.HELLO_RESULT.pack(
             native.HOST_ARENA,
-            native.HOST_ARENA_BYTES,
+            self._arenas.host_bytes,
             native.STAGING_BYTES,
             native.DEVICE_ARENA,
             native.DEVICE_ARENA_BYTES,
@@ -166,93 +265,44 @@ class Commands:
         self._clock.synchronize()
 
     def _reset(self, payload: memoryview) -> None:
-        self._modules.clear()
-        self._kernels.clear()
         self._textures.destroy_all()
-        self._memory.free_all()
-        self._engine = self._new_engine()
-        self._registered.clear()
-        self._clock = Clock(self.profile)
-        self.sticky = 0
+        self._arenas.free_all()
+        now_ns, marked_ns = self._clock.drain(), self.marked_ns
+        self._start()
+        self.marked_ns = marked_ns - now_ns  # what ran before counts for the next mark
+        self.activity.resets += 1
 
     def _set_limit(self, payload: memoryview) -> None:
         limit, _, value = protocol.LIMIT.unpack(payload)
         if limit == LIMIT_HEAP:
-            self._runtime.rt_heap_limit(value)
-
-    def _memory_info(self, payload: memoryview) -> bytes:
-        used = sum(self._memory.used(kind) for kind in (structs.DEVICE, structs.SYMBOL, structs.ARRAY))
-        return protocol.PAIR.pack(max(self.profile.dram_bytes - used, 0), self.profile.dram_bytes)
+            self._runtime.rt_heap_limit(min(value, self.memory.limit_bytes))
 
     # -- memory ------------------------------------------------------------------------------------
 
+    def _memory_info(self, payload: memoryview) -> bytes:
+        return self.memory.info()
+
     def _alloc(self, payload: memoryview) -> bytes:
-        size, kind, _ = protocol.ALLOC.unpack(payload)
-        used = sum(self._memory.used(each) for each in (structs.DEVICE, structs.ARRAY))
-        on_device = kind in (structs.DEVICE, structs.ARRAY)
-        if on_device and used + size > self.profile.dram_bytes:
-            raise CallError(OUT_OF_MEMORY)
-        address = self._memory.allocate(kind, size)
-        if not address:
-            raise CallError(OUT_OF_MEMORY)
-        return protocol.ADDRESS.pack(address)
+        return self.memory.allocate(payload, self.activity)
 
     def _free(self, payload: memoryview) -> None:
-        (address,) = protocol.ADDRESS.unpack(payload)
         self._clock.synchronize()
-        if self._memory.free(address):
-            raise CallError(INVALID_VALUE)
+        self.memory.free(payload)
 
     def _copy(self, payload: memoryview) -> None:
-        target, target_pitch, source, source_pitch, width, height, kind, stream = protocol.COPY.unpack(
-            payload
-        )
-        if height == 1 or (target_pitch == width and source_pitch == width):
-            ctypes.memmove(target, source, width * height)
-            self._memory.copy_initialised(target, source, width * height)
-        else:
-            for row in range(height):
-                to, origin = target + row * target_pitch, source + row * source_pitch
-                ctypes.memmove(to, origin, width)
-                self._memory.copy_initialised(to, origin, width)
-        self._clock.copy(stream, width * height, kind)
+        self.memory.copy(payload, self._clock, self.activity)
 
     def _write(self, payload: memoryview) -> None:
-        target, stream, _ = protocol.WRITE.unpack_from(payload)
-        data = payload[protocol.WRITE.size :]
-        ctypes.memmove(target, bytes(data), len(data))
-        self._memory.mark_initialised(target, len(data))
-        self._clock.copy(stream, len(data), 1)
+        self.memory.write(payload, self._clock, self.activity)
 
     def _memset(self, payload: memoryview) -> None:
-        target, pitch, width, height, value, element, stream, _ = protocol.MEMSET.unpack(payload)
-        pattern = (value & ((1 << 8 * element) - 1)).to_bytes(element, "little")
-        row_bytes = width * element
-        if height > 1 and pitch == row_bytes:
-            row_bytes, height = row_bytes * height, 1
-        row = pattern * (row_bytes // element) if len(set(pattern)) > 1 else b""
-        for y in range(height):
-            address = target + y * pitch
-            if row:
-                ctypes.memmove(address, row, row_bytes)
-            else:
-                ctypes.memset(address, pattern[0], row_bytes)
-            self._memory.mark_initialised(address, row_bytes)
-        self._clock.fill(stream, row_bytes * height)
+        self.memory.fill(payload, self._clock, self.activity)
 
     def _host_register(self, payload: memoryview) -> bytes:
-        address, size = protocol.PAIR.unpack(payload)
-        page = 4096
-        start = self._memory.allocate(structs.PINNED, size + page)
-        if not start:
-            raise CallError(OUT_OF_MEMORY)
-        self._registered[address] = start
-        aligned = -(-start // page) * page
-        return protocol.PAIR.pack(aligned, aligned)
+        return self.memory.register(payload, self.activity)
 
     def _host_unregister(self, payload: memoryview) -> None:
-        (address,) = protocol.ADDRESS.unpack(payload)
-        self._memory.free(self._registered.pop(address))
+        self.memory.unregister(payload)
 
     # -- modules and kernels -----------------------------------------------------------------------
 
@@ -263,18 +313,29 @@ class Commands:
         for _ in range(count):
             (size,) = protocol.IMAGE.unpack_from(payload, at)
             at += protocol.IMAGE.size
+            if size > len(payload) - at:
+                raise CallError(INVALID_IMAGE)
             images.append(bytes(payload[at : at + size]))
             at += size
+        module = self._load(images)
+        number, self._next_module = self._next_module, self._next_module + 1
+        self._modules[number] = module
+        return self._describe(number, module)
+
+    def _load(self, images: list[bytes]) -> Module:
+        self.activity.module_loads += 1
         try:
-            module = self._engine.load_module(self._texts(images))
-        except DeviceError:
+            return self.engine.load_module(self._texts(images))
+        except (CallError, DeviceError):
             raise
         except EvoEngineerError as error:
             self.failed = True
             raise CallError(INVALID_PTX, str(error)) from error
-        number, self._next_module = self._next_module, self._next_module + 1
-        self._modules[number] = module
-        return self._describe(number, module)
+        except Exception as error:  # whatever a text that no compiler wrote makes our parser do
+            self.failed = True
+            raise CallError(
+                INVALID_PTX, f"PTX that cannot be read: {type(error).__name__}: {error}"
+            ) from error
 
     def _texts(self, images: list[bytes]) -> list[str]:
         """PTX of the images. Machine code is no obstacle as long as PTX is there too."""
@@ -332,15 +393,16 @@ class Commands:
         if module is None:
             return
         self._kernels = {key: loaded for key, loaded in self._kernels.items() if loaded.module is not module}
-        self._engine.unload_module(module)
+        self.engine.unload_module(module)
 
     def _launch(self, payload: memoryview) -> None:
         kernel, stream, *sizes, shared_bytes, cooperative = protocol.LAUNCH.unpack_from(payload)
-        grid, block = tuple(sizes[:3]), tuple(sizes[3:])
+        grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
         loaded = self._kernels.get(kernel)
         if loaded is None:
             raise DeviceError("a kernel was launched whose module is no longer loaded", code=INVALID_HANDLE)
         params = bytes(payload[protocol.LAUNCH.size :])
+<<<<<<< ours
         result = self._engine.launch(
             loaded.module,
             loaded.kernel.name,
@@ -353,11 +415,32 @@ class Commands:
         )
         if result.profile is not None:
             self.profiles.append(result.profile)
+=======
+        problem = guards.launch_problem(self.profile, loaded.kernel, grid, block, shared_bytes, len(params))
+        if not problem and cooperative:
+            problem = guards.cooperative_problem(self.profile, grid, block)
+        if problem:
+            raise CallError(problem)
+        self._note("stream", stream)
+        name = loaded.kernel.name
+        record: dict[str, object] = {
+            "kernel": name,
+            "grid": grid,
+            "block": block,
+            "shared_bytes": shared_bytes,
+        }
+        self.activity.launched(record)
+        result = self.engine.launch(loaded.module, name, grid, block, shared_bytes, params, bool(cooperative))
+        record["elapsed_ns"] = result.elapsed_ns
+>>>>>>> theirs
         self._clock.kernel(stream, result.elapsed_ns)
 
     def _occupancy(self, payload: memoryview) -> bytes:
         kernel, threads, shared_bytes = protocol.OCCUPANCY.unpack(payload)
-        info = self._kernels[kernel].kernel
+        loaded = self._kernels.get(kernel)
+        if loaded is None or not 1 <= threads <= self.profile.max_threads_per_block:
+            raise CallError(INVALID_VALUE)
+        info = loaded.kernel
         resources = KernelResources(
             threads, info.static_shared_bytes + shared_bytes, info.registers or DEFAULT_REGISTERS
         )
@@ -365,14 +448,28 @@ class Commands:
 
     # -- streams and events ------------------------------------------------------------------------
 
+    def _note(self, what: str, number: int) -> None:
+        """A stream or event by its number, of which a client may make up only so many."""
+        if (what, number) in self._handles:
+            return
+        if len(self._handles) >= guards.MOST_HANDLES:
+            raise CallError(OUT_OF_MEMORY)
+        self._handles.add((what, number))
+
     def _stream_create(self, payload: memoryview) -> None:
-        self._clock.create_stream(*protocol.STREAM.unpack(payload))
+        stream, flags = protocol.STREAM.unpack(payload)
+        self._note("stream", stream)
+        self._clock.create_stream(stream, flags)
 
     def _event_record(self, payload: memoryview) -> None:
-        self._clock.record(*protocol.EVENT.unpack(payload))
+        event, stream = protocol.EVENT.unpack(payload)
+        self._note("event", event)
+        self._note("stream", stream)
+        self._clock.record(event, stream)
 
     def _stream_wait(self, payload: memoryview) -> None:
         event, stream = protocol.EVENT.unpack(payload)
+        self._note("stream", stream)
         self._clock.wait(stream, event)
 
     def _event_elapsed(self, payload: memoryview) -> bytes:
@@ -384,10 +481,20 @@ class Commands:
         return protocol.ELAPSED_RESULT.pack(elapsed_ns / 1e6)
 
     def _host_call(self, payload: memoryview) -> None:
-        """Have the client's own thread run a function, and wait for it."""
+        """Have the client's own thread run a function, and wait for it (as long as for a kernel)."""
         function, data, handle, kind, _ = protocol.HOST_CALL.unpack(payload)
-        self._host_calls.sendall(protocol.HOST_REQUEST.pack(function, data, handle, kind, self.sticky))
-        protocol.receive(self._host_calls, 1)
+        self.activity.host_calls += 1
+        if self._host_calls is None:
+            raise ClientGone
+        self._host_calls.settimeout(self._options.limits.max_seconds or None)
+        try:
+            request = protocol.HOST_REQUEST.pack(function, data, handle, kind, self.sticky)
+            self._host_calls.sendall(request)
+            protocol.receive(self._host_calls, 1)
+        except TimeoutError:
+            raise DeviceError("a host function did not return in time", code=702, kind="wall_limit") from None
+        except (EOFError, OSError):
+            raise ClientGone from None
 
     # -- textures ----------------------------------------------------------------------------------
 
@@ -404,7 +511,8 @@ class Commands:
 
     def _texture_destroy(self, payload: memoryview) -> None:
         (handle,) = protocol.ADDRESS.unpack(payload)
-        self._textures.destroy(handle)
+        if not self._textures.destroy(handle):
+            raise CallError(INVALID_HANDLE)
 
 
 def complain(text: str, prefix: bool = True) -> None:

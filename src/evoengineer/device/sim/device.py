@@ -13,6 +13,7 @@ import mmap
 import os
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -76,12 +77,17 @@ class SimModule:
 
 
 class SimDevice:
-    def __init__(self, options: DeviceOptions) -> None:
+    def __init__(self, options: DeviceOptions, client_fd: int | None = None) -> None:
+        """A device process of its own, or the client's side of one that somebody else owns (control.py)."""
         self._profile = profile_for(options.device)
         self._report = tempfile.TemporaryFile()  # noqa: SIM115 - the device process writes its reports here; close() ends it
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            self._server = session.start_server(theirs, options, self._report.fileno())
+        self._server: subprocess.Popen[bytes] | None = None
+        if client_fd is not None:
+            self._socket = socket.socket(fileno=os.dup(client_fd))
+        else:
+            self._socket, theirs = socket.socketpair()
+            with theirs:
+                self._server = session.start_server(theirs, options, self._report.fileno())
         self.output = b""  # what kernels printed, in order
         try:
             self._staging = self._hello()
@@ -102,11 +108,11 @@ class SimDevice:
         self.close()
 
     def close(self) -> None:
-        """End the device process; all its memory goes with it."""
+        """End the device process, if it is ours; all its memory goes with it."""
         self._socket.close()
-        if self._server.poll() is None:
+        if self._server is not None:
             self._server.kill()
-        self._server.wait()
+            self._server.wait()
         self._report.close()
 
     # -- code --------------------------------------------------------------------------------------

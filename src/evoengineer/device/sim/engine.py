@@ -62,7 +62,7 @@ class Module:
     linked: LinkedModule
     variables: dict[str, DeviceVariable]
     kernels: dict[str, KernelInfo]
-    images: dict[tuple[str, tuple[int, int, int]], KernelImage] = field(default_factory=dict)
+    images: dict[tuple[str, tuple[int, int, int], bool], KernelImage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ class Engine:
         self.threads = threads or len(os.sched_getaffinity(0))
         self.checks = checks
         self.tick_limit, self.wall_limit_seconds = tick_limit, wall_limit_seconds
+        self.reversed_blocks = False  # the last block first: a result that depends on the order shows
         self.memory = memory or Memory()
         self.mode = os.environ.get(MODE_VARIABLE, "optimised")
         if self.mode not in MODES:
@@ -144,6 +145,11 @@ class Engine:
                 continue
             start = module.variables[name].address
             for part in variable.init:
+                size = 1 if part.symbol and part.shift >= 0 else 8 if part.symbol else len(part.data)
+                if part.offset < 0 or part.offset + size > variable.bytes:
+                    raise DeviceError(
+                        f"variable {name}: initial values past its {variable.bytes} bytes", code=218
+                    )
                 if not part.symbol:
                     c.memmove(start + part.offset, part.data, len(part.data))
                     continue
@@ -151,7 +157,7 @@ class Engine:
                 if part.shift >= 0:
                     c.memmove(start + part.offset, bytes([address >> part.shift & 0xFF]), 1)
                 else:
-                    c.memmove(start + part.offset, address.to_bytes(8, "little"), 8)
+                    c.memmove(start + part.offset, (address & (1 << 64) - 1).to_bytes(8, "little"), 8)
 
     def _address_of(self, module: Module, symbol: str) -> int:
         if symbol in module.variables:
@@ -168,10 +174,10 @@ class Engine:
 
     def image(self, module: Module, kernel: str, block: tuple[int, int, int]) -> KernelImage:
         """The kernel compiled for this block shape."""
-        key = (kernel, block)
+        check_access = bool(self.checks & {"race", "init"})
+        key = (kernel, block, check_access)
         if key not in module.images:
             refuse_unsupported(module.linked.functions[kernel])
-            check_access = bool(self.checks & {"race", "init"})
             module.images[key] = KernelImage(
                 module.linked, kernel, block, self.mode, check_access, self.profile.sm_count
             )
@@ -189,7 +195,7 @@ class Engine:
         clock_cycles: int = 0,
     ) -> LaunchResult:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
-        known = (kernel, block) in module.images
+        known = len(module.images)
         image = self.image(module, kernel, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
         info = module.kernels.get(kernel)
@@ -207,12 +213,14 @@ class Engine:
         request.shared_bytes = shared_bytes
         request.flags = self._flags(image, cooperative)
         request.threads, request.max_resident = self.threads, self._resident(block)
+        request.tick_limit, request.wall_limit_seconds = self.tick_limit, self.wall_limit_seconds
         request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
         request.clock_start = clock_cycles
         self._count(request, image, samples, cooperative)
         if launch(request):
             error = request.error
             report = describe(error, image, grid, block)
+<<<<<<< ours
             raise DeviceError(report.splitlines()[0], report, cuda_error(error.code))
         profile = None
         if self._profiler is not None:
@@ -239,6 +247,15 @@ class Engine:
         # Blocks that wait for each other must all run.
         if self._sampled_only and not cooperative and not request.flags & abi.SPINS:
             request.flags |= abi.SAMPLED_ONLY
+=======
+            raise DeviceError(
+                report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
+            )
+        compiled = len(module.images) > known
+        return LaunchResult(
+            self._placeholder_ns(image, grid, block), image.compile_seconds if compiled else 0.0
+        )
+>>>>>>> theirs
 
     def _request(self, module: Module, image: KernelImage) -> structs.Launch:
         """The part of a launch that stays the same for a compiled kernel."""
@@ -255,8 +272,6 @@ class Engine:
                 compile=structs.compile_callback(image.compile_block),
                 function_count=len(image.functions),
                 site_count=len(image.plan.sites),
-                tick_limit=self.tick_limit,
-                wall_limit_seconds=self.wall_limit_seconds,
             )
         return image.request
 
@@ -268,6 +283,7 @@ class Engine:
             flags |= abi.CHECK_ACCESS
         flags |= abi.CHECK_RACE if "race" in self.checks else 0
         flags |= abi.CHECK_INIT if "init" in self.checks else 0
+        flags |= abi.REVERSED if self.reversed_blocks else 0
         return flags
 
     def _resident(self, block: tuple[int, int, int]) -> int:

@@ -47,6 +47,13 @@ def load_runtime() -> c.CDLL:
     signatures: dict[str, tuple[type | None, list[type]]] = {
         "rt_launch": (c.c_int32, [c.POINTER(structs.Launch)]),
         "rt_memory_init": (c.c_int, [u64, u64]),
+        "rt_memory_renew": (c.c_int, []),
+        "rt_allocations": (u64, [c.POINTER(u64), u64]),
+        "rt_is_live": (c.c_int32, [u64, u64]),
+        "rt_transfer_copy": (c.c_int32, [u64, u64, u64, u64, u64, u64]),
+        "rt_transfer_write": (c.c_int32, [u64, c.c_char_p, u64]),
+        "rt_transfer_fill": (c.c_int32, [u64, u64, u64, u64, u32, u32]),
+        "rt_interrupt": (None, [c.c_int]),
         "rt_alloc": (u64, [u32, u64]),
         "rt_free_allocation": (c.c_int32, [u64]),
         "rt_find": (c.c_int32, [u64, c.POINTER(u64), c.POINTER(u64), c.POINTER(u32), c.POINTER(u32)]),
@@ -81,11 +88,16 @@ class Allocation:
         return self.state == structs.STATE_LIVE
 
 
+def in_host_arena(address: int) -> bool:
+    return HOST_ARENA <= address < DEVICE_ARENA
+
+
 class Memory:
     """Device and host-visible memory of this process."""
 
     def __init__(self, device_bytes: int = DEVICE_ARENA_BYTES, host_bytes: int = HOST_ARENA_BYTES) -> None:
         self._library = load_runtime()
+        self.host_bytes = host_bytes
         self.fd: int = self._library.rt_memory_init(device_bytes, host_bytes)
         if self.fd < 0:
             raise DeviceError(
@@ -96,6 +108,20 @@ class Memory:
     def allocate(self, kind: int, size: int) -> int:
         """The address of `size` new bytes, aligned to 256; 0 when there is no room."""
         return int(self._library.rt_alloc(kind, size))
+
+    def renew(self) -> None:
+        """Forget all contents and allocations. Host memory is a new file, out of reach for earlier clients."""
+        fd = self._library.rt_memory_renew()
+        if fd < 0:
+            raise DeviceError(f"cannot renew device memory ({os.strerror(-fd)})")
+        self.fd = fd
+
+    def allocations(self) -> list[tuple[int, int, int]]:
+        """Start, size and kind of what is allocated now."""
+        room = int(self._library.rt_allocations(None, 0))
+        out = (c.c_uint64 * max(3 * room, 1))()
+        count = min(room, int(self._library.rt_allocations(out, room)))
+        return [(out[3 * i], out[3 * i + 1], out[3 * i + 2]) for i in range(count)]
 
     def free(self, address: int) -> int:
         """0, or 1 if the address does not start an allocation, 2 if it was freed already."""

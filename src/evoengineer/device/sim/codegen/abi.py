@@ -23,7 +23,7 @@ LOAD, STORE, ATOMIC, NO_ACCESS = 0, 1, 2, 3
 
 # enum LaunchFlags
 USES_BARRIER, ORDERED, SPINS, COOPERATIVE, FLUSH_DENORMALS = 1, 2, 4, 8, 16
-CHECK_ACCESS, CHECK_RACE, CHECK_INIT, SAMPLED_ONLY = 32, 64, 128, 256
+CHECK_ACCESS, CHECK_RACE, CHECK_INIT, SAMPLED_ONLY, REVERSED = 32, 64, 128, 256, 512
 COUNT_FORM = 0x80000000  # added to the number of a block whose counting form is wanted
 
 # enum ErrorCode, by position

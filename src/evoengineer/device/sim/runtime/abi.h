@@ -146,6 +146,7 @@ enum LaunchFlags : uint32_t {
     kCheckRace = 64,
     kCheckInit = 128,
     kSampledOnly = 256,   // of the grid, run only the blocks in Launch::samples
+    kReversed = 512,      // the last block of the grid comes first
 };
 
 enum ErrorCode : uint32_t {

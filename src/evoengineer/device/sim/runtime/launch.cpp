@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "count.h"
+#include "interrupt.h"
 #include "pool.h"
 #include "scheduler.h"
 
@@ -44,11 +45,14 @@ void work_part(Worker& k, void* run) { work(k, *static_cast<Run*>(run)); }
 
 }  // namespace
 
-bool past_deadline(const Run& run) { return run.deadline != 0 && monotonic_seconds() > run.deadline; }
+bool past_deadline(const Run& run) {
+    return interrupted() || (run.deadline != 0 && monotonic_seconds() > run.deadline);
+}
 
 void describe_late(WarpState* w) {
     describe(w, kWallLimit, w->site, w->live);
-    describe_text(w, "the kernel has run for more than %g seconds", w->worker->launch->wall_limit_seconds);
+    if (interrupted()) describe_text(w, "the program ended while the kernel ran");
+    else describe_text(w, "the kernel has run for more than %g seconds", w->worker->launch->wall_limit_seconds);
 }
 
 double monotonic_seconds() {

@@ -96,9 +96,30 @@ struct Memory {
     bool shadow_mapped = false;
 };
 
+constexpr uint64_t kDeviceStart = kDeviceArena + (2u << 20);  // addresses below are never handed out
+
 Memory& memory() {
     static Memory* only = new Memory;  // never destroyed: workers may outlive static destructors
     return *only;
+}
+
+// A file for host memory whose size nobody can change: a client that cut it short would have us fault.
+int new_host_file(uint64_t bytes) {
+    int fd = memfd_create("evoengineer-host-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) return -errno;
+    if (ftruncate(fd, off_t(bytes)) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    return -error;
+}
+
+void offer_all(Memory& m) {
+    m.device.clear();
+    m.host.clear();
+    m.device.add(kDeviceStart, m.device_bytes - (kDeviceStart - kDeviceArena));
+    m.host.add(kHostArena + kStagingBytes, m.host_bytes - kStagingBytes);
 }
 
 bool is_host_kind(uint32_t kind) { return kind == kKindManaged || kind == kKindPinned; }
@@ -196,19 +217,18 @@ int rt_memory_init(uint64_t device_bytes, uint64_t host_bytes) {
     Memory& m = memory();
     std::unique_lock<std::shared_mutex> lock(m.mutex);
     if (m.fd >= 0) return m.fd;
-    int fd = memfd_create("evoengineer-host-memory", MFD_CLOEXEC);
-    if (fd < 0) return -errno;
+    if (host_bytes <= kStagingBytes) return -EINVAL;
+    int fd = new_host_file(host_bytes);
+    if (fd < 0) return fd;
     bool device_mapped = false;
-    if (ftruncate(fd, off_t(host_bytes)) == 0 &&
-        map_fixed(kDeviceArena, device_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1) != MAP_FAILED) {
+    if (map_fixed(kDeviceArena, device_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1) != MAP_FAILED) {
         device_mapped = true;
         if (map_fixed(kHostArena, host_bytes, MAP_SHARED, fd) != MAP_FAILED) {
             madvise(reinterpret_cast<void*>(kDeviceArena), device_bytes, MADV_HUGEPAGE);
             m.fd = fd;
             m.device_bytes = device_bytes;
             m.host_bytes = host_bytes;
-            m.device.add(kDeviceArena + (2u << 20), device_bytes - (2u << 20));
-            m.host.add(kHostArena + kStagingBytes, host_bytes - kStagingBytes);
+            offer_all(m);
             return fd;
         }
     }
@@ -216,6 +236,30 @@ int rt_memory_init(uint64_t device_bytes, uint64_t host_bytes) {
     if (device_mapped) munmap(reinterpret_cast<void*>(kDeviceArena), device_bytes);
     close(fd);
     return -error;
+}
+
+int rt_memory_renew() {
+    Memory& m = memory();
+    std::unique_lock<std::shared_mutex> lock(m.mutex);
+    int fd = new_host_file(m.host_bytes);
+    if (fd < 0) return fd;
+    void* host = reinterpret_cast<void*>(kHostArena);
+    if (mmap(host, m.host_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) != host) {
+        int error = errno;
+        close(fd);
+        return -error;
+    }
+    close(m.fd);
+    m.fd = fd;
+    madvise(reinterpret_cast<void*>(kDeviceArena), m.device_bytes, MADV_DONTNEED);
+    if (m.shadow_mapped) madvise(reinterpret_cast<void*>(kShadow), m.device_bytes, MADV_DONTNEED);
+    m.table.clear();
+    m.quarantine.clear();
+    m.quarantine_bytes = 0;
+    memset(m.used, 0, sizeof m.used);
+    offer_all(m);
+    m.generation.fetch_add(1, std::memory_order_release);
+    return fd;
 }
 
 uint64_t rt_alloc(uint32_t kind, uint64_t bytes) {
@@ -254,6 +298,22 @@ int32_t rt_free_allocation(uint64_t address) {
     m.quarantine_bytes += it->second.reserved_bytes;
     drain_quarantine(m, kQuarantineEntries, kQuarantineBytes);
     return 0;
+}
+
+uint64_t rt_allocations(uint64_t* out, uint64_t room) {
+    Memory& m = memory();
+    std::shared_lock<std::shared_mutex> lock(m.mutex);
+    uint64_t count = 0;
+    for (const auto& [start, entry] : m.table) {
+        if (entry.allocation.state != kStateLive) continue;
+        if (count < room) {
+            out[3 * count] = start;
+            out[3 * count + 1] = entry.allocation.bytes;
+            out[3 * count + 2] = entry.allocation.kind;
+        }
+        count++;
+    }
+    return count;
 }
 
 int32_t rt_find(uint64_t address, uint64_t* start, uint64_t* bytes, uint32_t* state, uint32_t* kind) {

@@ -45,6 +45,9 @@ uint8_t* memory_shadow(uint64_t address);
 
 extern "C" {
 int rt_memory_init(uint64_t device_bytes, uint64_t host_bytes);  // fd of the host arena; -errno
+// All contents and allocations gone, host memory in a new file that no earlier client can reach: its fd.
+int rt_memory_renew();
+uint64_t rt_allocations(uint64_t* out, uint64_t room);  // live ones: start, bytes, kind; how many there are
 uint64_t rt_alloc(uint32_t kind, uint64_t bytes);                // 0 when there is no room
 int32_t rt_free_allocation(uint64_t address);  // 0, 1 not the start of an allocation, 2 freed already
 int32_t rt_find(uint64_t address, uint64_t* start, uint64_t* bytes, uint32_t* state,

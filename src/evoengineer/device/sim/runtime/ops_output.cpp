@@ -38,6 +38,7 @@ void forget_later_blocks(const Launch& launch) {
     if (launch.flags & (kSpins | kCooperative)) return;
     const uint32_t* at = launch.error.ctaid;
     uint64_t failed = at[0] + uint64_t(launch.grid[0]) * (at[1] + uint64_t(launch.grid[1]) * at[2]);
+    if (launch.flags & kReversed) failed = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2] - 1 - failed;
     running.erase(running.upper_bound(failed), running.end());
 }
 

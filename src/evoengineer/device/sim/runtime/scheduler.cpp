@@ -78,7 +78,7 @@ void solo_main(void* argument) {
                 run_warp(w);
             }
             if (++b.index == last || b.index >= run.stop.load(std::memory_order_relaxed)) break;
-            if (launch.sample_count || ++b.ctaid[0] == launch.grid[0]) place_block(b, launch, b.index);
+            if (launch.sample_count || (launch.flags & kReversed) || ++b.ctaid[0] == launch.grid[0]) place_block(b, launch, b.index);
         }
     }
     leave(w, Request::kFinished);

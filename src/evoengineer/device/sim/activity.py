@@ -1,0 +1,60 @@
+"""What a client made the device do since the last mark: the evidence that a judge goes by.
+
+Filled by the command handlers from what really happened, never from what a client says about it (a copy's
+direction follows from its addresses). Lists are bounded, counts are not. Times are the clock's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MOST_LAUNCHES = 4096  # listed one by one; all are counted
+MOST_MESSAGES = 64
+
+
+@dataclass(slots=True)
+class Activity:
+    launches: list[Mapping[str, Any]] = field(default_factory=list)
+    launch_count: int = 0
+    host_to_device_bytes: int = 0
+    device_to_host_bytes: int = 0
+    device_to_device_bytes: int = 0
+    memset_bytes: int = 0
+    device_allocations: int = 0
+    device_allocation_bytes: int = 0
+    host_visible_allocations: int = 0
+    host_visible_bytes: int = 0
+    host_calls: int = 0
+    module_loads: int = 0
+    resets: int = 0
+    failure: Mapping[str, Any] | None = None  # the first one
+    messages: list[str] = field(default_factory=list)
+
+    def launched(self, record: Mapping[str, Any]) -> None:
+        self.launch_count += 1
+        if len(self.launches) < MOST_LAUNCHES:
+            self.launches.append(record)
+
+    def copied(self, size: int, from_host: bool, to_host: bool) -> None:
+        if from_host and not to_host:
+            self.host_to_device_bytes += size
+        elif to_host and not from_host:
+            self.device_to_host_bytes += size
+        else:
+            self.device_to_device_bytes += size
+
+    def allocated(self, size: int, host_visible: bool) -> None:
+        if host_visible:
+            self.host_visible_allocations += 1
+            self.host_visible_bytes += size
+        else:
+            self.device_allocations += 1
+            self.device_allocation_bytes += size
+
+    def failed(self, kind: str, code: int, report: str) -> None:
+        if self.failure is None:
+            self.failure = {"kind": kind, "code": code, "report": report}
+
+    def said(self, text: str) -> None:
+        if len(self.messages) < MOST_MESSAGES:
+            self.messages.append(text[:4096])
