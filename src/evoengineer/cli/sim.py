@@ -8,9 +8,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from evoengineer.device.options import CHECKS, DeviceOptions, Limits, default_threads, parse_checks
+from evoengineer.cli.sim_profile import add_profile_command
+from evoengineer.device.options import (
+    CHECKS,
+    DEFAULT_SAMPLE_BLOCKS,
+    DeviceOptions,
+    Limits,
+    default_threads,
+    parse_checks,
+)
 from evoengineer.device.profile import DEFAULT_DEVICE, load_profile, profile_for, profile_names
 from evoengineer.errors import UsageError
 
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(groups: "argparse._SubParsersAction[Parser]") -> None:
-    """Declare `sim run`, `sim exec` and `sim devices`."""
+    """Declare `sim run`, `sim exec`, `sim profile` and `sim devices`."""
     sim = groups.add_parser("sim", help="run CUDA programs on the simulated GPU")
     commands = sim.add_subparsers(metavar="COMMAND", required=True, parser_class=type(sim))
 
@@ -52,6 +60,8 @@ def add_commands(groups: "argparse._SubParsersAction[Parser]") -> None:
     _add_device_options(execute)
     execute.set_defaults(command=exec_command)
 
+    _add_device_options(add_profile_command(commands))
+
     devices = commands.add_parser("devices", help="list the cards that can be simulated")
     devices.set_defaults(command=devices_command)
 
@@ -72,17 +82,21 @@ def split_arguments(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run_command(options: argparse.Namespace) -> int:
+    return run_sources(options, device_options(options))
+
+
+def run_sources(options: argparse.Namespace, device: DeviceOptions, stdout: TextIO | None = None) -> int:
+    """Compile the program that the options name and run it; its output goes to `stdout` (default: ours)."""
     from evoengineer.kernel.program import Program, check_program, compile_program
     from evoengineer.kernel.toolchain import find_toolchain
 
-    device = _device_options(options)
     program = Program(tuple(options.files), tuple(options.nvcc_arg))
     check_program(program)
     toolchain = find_toolchain()
 
     from evoengineer.device.sim.session import cudart_directory, run_program
 
-    with _scratch_directory() as scratch:
+    with scratch_directory() as scratch:
         executable = scratch / program.sources[0].stem
         log = compile_program(
             program,
@@ -92,11 +106,12 @@ def run_command(options: argparse.Namespace) -> int:
             cudart_directory(toolchain.version[0]),
         )
         sys.stderr.write(log)
-        return run_program([str(executable), *options.program_arguments], device)
+        target = stdout.fileno() if stdout is not None else None
+        return run_program([str(executable), *options.program_arguments], device, stdout=target)
 
 
 def exec_command(options: argparse.Namespace) -> int:
-    device = _device_options(options)
+    device = device_options(options)
     if not options.program.is_file():
         raise UsageError(f"{options.program}: no such program")
     if not os.access(options.program, os.X_OK):
@@ -159,9 +174,22 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="stop a kernel that runs longer than S seconds; 0: never (default: %(default)g)",
     )
+    parser.add_argument(
+        "--sample-blocks",
+        type=int,
+        default=DEFAULT_SAMPLE_BLOCKS,
+        metavar="N",
+        help="blocks of each grid that are counted for simulated time; 0: none, times are rough "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--sampled-only",
+        action="store_true",
+        help="run only the counted blocks: simulated times as ever, results incomplete",
+    )
 
 
-def _device_options(options: argparse.Namespace) -> DeviceOptions:
+def device_options(options: argparse.Namespace) -> DeviceOptions:
     """The options as the user gave them, resolved and checked."""
     profile = profile_for(options.device)
     threads = default_threads() if options.threads is None else options.threads
@@ -173,14 +201,23 @@ def _device_options(options: argparse.Namespace) -> DeviceOptions:
     ):
         if not value >= 0:
             raise UsageError(f"{name} must not be negative (0 means no limit), not {value}")
+    if options.sample_blocks < 0:
+        raise UsageError(f"--sample-blocks must not be negative (0 counts none), not {options.sample_blocks}")
+    if options.sampled_only and not options.sample_blocks:
+        raise UsageError("--sampled-only runs the counted blocks, but --sample-blocks 0 counts none")
     checks = parse_checks("none" if options.check is None else options.check)
     return DeviceOptions(
-        profile.device, threads, checks, Limits(options.max_instructions, options.max_seconds)
+        profile.device,
+        threads,
+        checks,
+        Limits(options.max_instructions, options.max_seconds),
+        options.sample_blocks,
+        options.sampled_only,
     )
 
 
 @contextmanager
-def _scratch_directory() -> Iterator[Path]:
+def scratch_directory() -> Iterator[Path]:
     """A directory that is gone afterwards, also when we are asked to terminate."""
 
     def terminate(number: int, frame: "FrameType | None") -> None:

@@ -103,13 +103,9 @@ class Commands:
             self._options.checks,
             limits.max_instructions,
             limits.max_seconds,
-<<<<<<< ours
-            self._memory,
+            self._arenas,
             self._options.sample_blocks,
             self._options.sampled_only,
-=======
-            self._arenas,
->>>>>>> theirs
         )
         self.engine.reversed_blocks = self.block_order == "reversed"
         self._clock = Clock(self.profile)
@@ -402,20 +398,6 @@ class Commands:
         if loaded is None:
             raise DeviceError("a kernel was launched whose module is no longer loaded", code=INVALID_HANDLE)
         params = bytes(payload[protocol.LAUNCH.size :])
-<<<<<<< ours
-        result = self._engine.launch(
-            loaded.module,
-            loaded.kernel.name,
-            grid,
-            block,
-            shared_bytes,
-            params,
-            bool(cooperative),
-            self._clock.cycles(stream),
-        )
-        if result.profile is not None:
-            self.profiles.append(result.profile)
-=======
         problem = guards.launch_problem(self.profile, loaded.kernel, grid, block, shared_bytes, len(params))
         if not problem and cooperative:
             problem = guards.cooperative_problem(self.profile, grid, block)
@@ -430,9 +412,20 @@ class Commands:
             "shared_bytes": shared_bytes,
         }
         self.activity.launched(record)
-        result = self.engine.launch(loaded.module, name, grid, block, shared_bytes, params, bool(cooperative))
+        result = self.engine.launch(
+            loaded.module,
+            name,
+            grid,
+            block,
+            shared_bytes,
+            params,
+            bool(cooperative),
+            self._clock.cycles(stream),
+        )
         record["elapsed_ns"] = result.elapsed_ns
->>>>>>> theirs
+        if result.profile is not None:
+            self.profiles.append(result.profile)
+            record["profile"] = result.profile.to_json()
         self._clock.kernel(stream, result.elapsed_ns)
 
     def _occupancy(self, payload: memoryview) -> bytes:

@@ -220,8 +220,9 @@ class Engine:
         if launch(request):
             error = request.error
             report = describe(error, image, grid, block)
-<<<<<<< ours
-            raise DeviceError(report.splitlines()[0], report, cuda_error(error.code))
+            raise DeviceError(
+                report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
+            )
         profile = None
         if self._profiler is not None:
             if samples:
@@ -230,7 +231,8 @@ class Engine:
                 self._profiler.measure(key, shape, image, samples)
             profile = self._profiler.evaluate(key, kernel)
         elapsed_ns = profile.time_ns if profile else self._rough_ns(image, grid, block)
-        return LaunchResult(elapsed_ns, 0.0 if known else image.compile_seconds, profile)
+        compiled = len(module.images) > known
+        return LaunchResult(elapsed_ns, image.compile_seconds if compiled else 0.0, profile)
 
     def _count(
         self, request: structs.Launch, image: KernelImage, samples: tuple[int, ...], cooperative: bool
@@ -247,15 +249,6 @@ class Engine:
         # Blocks that wait for each other must all run.
         if self._sampled_only and not cooperative and not request.flags & abi.SPINS:
             request.flags |= abi.SAMPLED_ONLY
-=======
-            raise DeviceError(
-                report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
-            )
-        compiled = len(module.images) > known
-        return LaunchResult(
-            self._placeholder_ns(image, grid, block), image.compile_seconds if compiled else 0.0
-        )
->>>>>>> theirs
 
     def _request(self, module: Module, image: KernelImage) -> structs.Launch:
         """The part of a launch that stays the same for a compiled kernel."""

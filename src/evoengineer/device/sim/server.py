@@ -12,11 +12,8 @@ import argparse
 import array
 import contextlib
 import ctypes
-<<<<<<< ours
-import json
-=======
 import fcntl
->>>>>>> theirs
+import json
 import os
 import select
 import signal
@@ -25,11 +22,8 @@ import sys
 import termios
 import threading
 import traceback
-<<<<<<< ours
-from pathlib import Path
-=======
 from collections.abc import Callable
->>>>>>> theirs
+from pathlib import Path
 
 from evoengineer.device.options import DeviceOptions, Limits
 from evoengineer.device.sim import protocol
@@ -46,11 +40,6 @@ _GONE = select.POLLRDHUP | select.POLLHUP | select.POLLERR
 
 
 class Server:
-<<<<<<< ours
-    def __init__(self, sock: socket.socket, options: DeviceOptions) -> None:
-        self._sock = sock
-        self._profile_file = Path(options.profile_file) if options.profile_file else None
-=======
     """One client at a time, and the control socket if there is one."""
 
     def __init__(self, options: DeviceOptions, control: socket.socket | None, host_bytes: int) -> None:
@@ -59,6 +48,7 @@ class Server:
         self._link: ClientLink | None = None
         self._client_end: socket.socket | None = None
         self._watcher: threading.Thread | None = None
+        self._profile_file = Path(options.profile_file) if options.profile_file else None
         if control is not None:
             threading.Thread(target=_end_with, args=(control, lambda: os._exit(0)), daemon=True).start()
 
@@ -67,7 +57,6 @@ class Server:
     def attach(self, sock: socket.socket) -> None:
         """Serve this client from now on; the device is as new."""
         self.detach()
->>>>>>> theirs
         here, self._client_end = socket.socketpair()
         self.commands.begin_client(here)
         self._link = ClientLink(sock)
@@ -164,17 +153,11 @@ class Server:
             # A defect of ours: say where, and fail every call from here on instead of hanging the program.
             self.commands.internal_error(traceback.format_exc())
             status, result = UNKNOWN, b""
-<<<<<<< ours
         if op == Op.GOODBYE and self._profile_file is not None:  # before the client goes, and we with it
-            profiles = [profile.to_json() for profile in self._commands.profiles]
+            profiles = [profile.to_json() for profile in self.commands.profiles]
             self._profile_file.write_text(json.dumps(profiles))
-        if op == Op.HELLO:
-            files = array.array("i", [self._commands.host_memory_fd, self._client_end.fileno()])
-            self._sock.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
-=======
         if op == Op.HELLO and self._client_end is not None:
             link.send_files([self.commands.host_memory_fd, self._client_end.fileno()])
->>>>>>> theirs
             self._client_end.close()
             self._client_end = None
         if flags & protocol.REPLY:
@@ -214,13 +197,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", default="", help="comma-separated names, as resolved by the command line")
     parser.add_argument("--max-instructions", type=int, default=0)
     parser.add_argument("--max-seconds", type=float, default=0.0)
-<<<<<<< ours
     parser.add_argument("--sample-blocks", type=int, default=0)
     parser.add_argument("--sampled-only", action="store_true")
     parser.add_argument("--profile-file", default="")
-=======
     parser.add_argument("--host-bytes", type=int, default=0, help="size of the memory shared with the client")
->>>>>>> theirs
     given = parser.parse_args(arguments)
     die_with_parent()
     # The terminal's Ctrl-C goes to the program; we end with it.
@@ -229,7 +209,6 @@ def main(arguments: list[str] | None = None) -> int:
     limits = Limits(given.max_instructions, given.max_seconds)
     control = socket.socket(fileno=given.control_fd) if given.control_fd >= 0 else None
     try:
-<<<<<<< ours
         options = DeviceOptions(
             given.device,
             given.threads,
@@ -239,10 +218,7 @@ def main(arguments: list[str] | None = None) -> int:
             given.sampled_only,
             given.profile_file,
         )
-        server = Server(sock, options)
-=======
-        server = Server(DeviceOptions(given.device, given.threads, checks, limits), control, given.host_bytes)
->>>>>>> theirs
+        server = Server(options, control, given.host_bytes)
     except EvoEngineerError as error:
         sys.stderr.write(
             f"evoengineer: the simulated GPU cannot start: {error}\n{error.details}".rstrip() + "\n"

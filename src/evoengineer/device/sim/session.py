@@ -100,7 +100,10 @@ def start_server(
 
 
 def run_program(
-    arguments: Sequence[str], options: DeviceOptions, environment: Mapping[str, str] | None = None
+    arguments: Sequence[str],
+    options: DeviceOptions,
+    environment: Mapping[str, str] | None = None,
+    stdout: int | None = None,
 ) -> int:
     """Run a program to its end; its exit code, or 128 + the signal that ended it.
 
@@ -112,7 +115,7 @@ def run_program(
         server = start_server(ours, options)
         ours.close()
         try:
-            program = _start_program(arguments, environment, library, theirs)
+            program = _start_program(arguments, environment, library, theirs, stdout)
             theirs.close()
             code = _wait(program)
             return _verdict(code, _finish(server))
@@ -123,7 +126,11 @@ def run_program(
 
 
 def _start_program(
-    arguments: Sequence[str], environment: Mapping[str, str] | None, library: Path, sock: socket.socket
+    arguments: Sequence[str],
+    environment: Mapping[str, str] | None,
+    library: Path,
+    sock: socket.socket,
+    stdout: int | None,
 ) -> subprocess.Popen[bytes]:
     variables = dict(os.environ if environment is None else environment)
     variables[SOCKET_VARIABLE] = str(sock.fileno())
@@ -136,6 +143,7 @@ def _start_program(
         return subprocess.Popen(
             list(arguments),
             env=variables,
+            stdout=stdout,
             pass_fds=[sock.fileno()],
             preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - a system call only
         )
