@@ -175,6 +175,19 @@ def test_checks_are_switched_between_launches(owner: ControlledDevice) -> None:
     assert failure.kind == "uninitialised"
 
 
+def test_times_can_be_switched_on_after_loading(owner: ControlledDevice) -> None:
+    owner.configure(sample_blocks=0)
+    client, module = connect(owner)
+    data = client.upload(np.arange(32, dtype=np.int32))
+    client.launch(module["copy"], 1, 32, [data, data])
+    assert owner.mark().launches[0].profile is None
+    owner.configure(sample_blocks=12)
+    client.launch(module["copy"], 1, 32, [data, data])
+    launch = owner.mark().launches[0]
+    assert launch.profile is not None
+    assert launch.elapsed_ns == launch.profile["time_ns"]
+
+
 def test_limits_stop_a_kernel_and_the_device_lives_on(owner: ControlledDevice) -> None:
     client, module = connect(owner)
     data = client.upload(np.zeros(1, np.int32))
@@ -218,7 +231,7 @@ def test_memory_can_be_read_and_written(owner: ControlledDevice) -> None:
 
 
 def test_a_new_client_finds_nothing_of_the_last_one(owner: ControlledDevice) -> None:
-    client, module = connect(owner)
+    client, _ = connect(owner)
     secret = client.upload(np.full(64, 0x5EC2E7, np.int32))
     client.record(3)
     owner.new_client()

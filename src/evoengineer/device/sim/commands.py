@@ -164,6 +164,7 @@ class Commands:
         engine.tick_limit = options.limits.max_instructions
         engine.wall_limit_seconds = options.limits.max_seconds
         engine.reversed_blocks = block_order == "reversed"
+        engine.set_sampling(options.sample_blocks, options.sampled_only)
 
     @property
     def options(self) -> DeviceOptions:
@@ -412,20 +413,15 @@ class Commands:
             "shared_bytes": shared_bytes,
         }
         self.activity.launched(record)
+        cycles = self._clock.cycles(stream)
         result = self.engine.launch(
-            loaded.module,
-            name,
-            grid,
-            block,
-            shared_bytes,
-            params,
-            bool(cooperative),
-            self._clock.cycles(stream),
+            loaded.module, name, grid, block, shared_bytes, params, bool(cooperative), cycles
         )
         record["elapsed_ns"] = result.elapsed_ns
         if result.profile is not None:
-            self.profiles.append(result.profile)
             record["profile"] = result.profile.to_json()
+            if self._options.profile_file:
+                self.profiles.append(result.profile)
         self._clock.kernel(stream, result.elapsed_ns)
 
     def _occupancy(self, payload: memoryview) -> bytes:

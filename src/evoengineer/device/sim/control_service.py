@@ -85,6 +85,8 @@ class ControlService:
             head.get("threads", options.threads),
             frozenset(head.get("checks", options.checks)),
             limits,
+            head.get("sample_blocks", options.sample_blocks),
+            head.get("sampled_only", options.sampled_only),
         )
         commands.reconfigure(options, head.get("block_order", commands.block_order))
         if "memory_bytes" in head:

@@ -98,8 +98,8 @@ class Engine:
         if self.mode not in MODES:
             raise UsageError(f"{MODE_VARIABLE}={self.mode!r} is none of {', '.join(MODES)}")
         load_runtime()
-        self._profiler = Profiler(profile, self.memory, sample_blocks) if sample_blocks else None
-        self._sampled_only = sampled_only
+        self._profiler: Profiler | None = None
+        self._sample_blocks, self._sampled_only = sample_blocks, sampled_only
         self._params = self.memory.allocate(structs.CONSTANT, 32768)
         self._workspace = self.memory.allocate(structs.DEVICE, 4096)
         if "init" in checks:
@@ -107,13 +107,27 @@ class Engine:
             self.memory.mark_initialised(self._params, 32768)
             self.memory.mark_initialised(self._workspace, 4096)
 
+    def set_sampling(self, sample_blocks: int, sampled_only: bool) -> None:
+        """How many blocks of a grid are counted from now on (0: none), and whether only those run."""
+        if sample_blocks and self._sample_blocks not in (0, sample_blocks):
+            self._profiler = None
+        self._sample_blocks, self._sampled_only = sample_blocks, sampled_only
+
+    def _active_profiler(self, module: LinkedModule) -> Profiler | None:
+        """What counts launches of the module; None while nothing is counted."""
+        if not self._sample_blocks:
+            return None
+        if self._profiler is None:
+            self._profiler = Profiler(self.profile, self.memory, self._sample_blocks)
+        self._profiler.assemble(module)
+        return self._profiler
+
     # -- modules -----------------------------------------------------------------------------------
 
     def load_module(self, texts: list[str]) -> Module:
         """Link PTX texts and place their variables in device memory."""
         linked = link(texts)
-        if self._profiler is not None:
-            self._profiler.assemble(linked)
+        self._active_profiler(linked)
         variables: dict[str, DeviceVariable] = {}
         for name, variable in linked.variables.items():
             if variable.space in ("global", "const") and not (variable.external and variable.bytes == 0):
@@ -201,10 +215,11 @@ class Engine:
         info = module.kernels.get(kernel)
         key: Hashable = None
         samples: tuple[int, ...] = ()
-        if self._profiler is not None:
+        profiler = self._active_profiler(module.linked)
+        if profiler is not None:
             words = tuple(zip(info.param_offsets, info.param_sizes, strict=True)) if info else ()
-            key = self._profiler.key(image, grid, shared_bytes, params, words)
-            samples = () if self._profiler.known(key) else self._profiler.samples(grid)
+            key = profiler.key(image, grid, shared_bytes, params, words)
+            samples = () if profiler.known(key) else profiler.samples(grid)
         c.memmove(self._params, params, len(params))
         if cooperative:
             c.memset(self._workspace, 0, 4096)
@@ -224,15 +239,14 @@ class Engine:
                 report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
             )
         profile = None
-        if self._profiler is not None:
+        if profiler is not None:
             if samples:
-                resources = self._profiler.resources(image, info.registers if info else DEFAULT_REGISTERS)
+                resources = profiler.resources(image, info.registers if info else DEFAULT_REGISTERS)
                 shape = Shape(grid, block, shared_bytes, resources, self.profile)
-                self._profiler.measure(key, shape, image, samples)
-            profile = self._profiler.evaluate(key, kernel)
+                profiler.measure(key, shape, image, samples)
+            profile = profiler.evaluate(key, kernel)
         elapsed_ns = profile.time_ns if profile else self._rough_ns(image, grid, block)
-        compiled = len(module.images) > known
-        return LaunchResult(elapsed_ns, image.compile_seconds if compiled else 0.0, profile)
+        return LaunchResult(elapsed_ns, image.compile_seconds if len(module.images) > known else 0.0, profile)
 
     def _count(
         self, request: structs.Launch, image: KernelImage, samples: tuple[int, ...], cooperative: bool
@@ -283,9 +297,7 @@ class Engine:
         threads = block[0] * block[1] * block[2]
         return max(1, self.profile.sm_count * (self.profile.max_threads_per_sm // max(threads, 1)))
 
-    def _rough_ns(
-        self, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]
-    ) -> float:
+    def _rough_ns(self, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]) -> float:
         """Without counting: every thread runs every PTX instruction once, at the card's peak rate."""
         threads = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]
         rate = self.profile.sm_count * 128 * self.profile.clock_khz * 1e3
