@@ -31,6 +31,7 @@ class Clock:
         self._blocking: set[int] = set()
         self._engines = {"compute": 0.0, "to_device": 0.0, "to_host": 0.0}
         self._events: dict[int, float] = {}
+        self._first_ns: float | None = None  # start of the first operation since the last `busy_ns`
 
     def create_stream(self, stream: int, flags: int) -> None:
         self._streams[stream] = self._host_ns
@@ -82,6 +83,11 @@ class Clock:
         self._host_ns = max(self._host_ns, *self._streams.values(), *self._engines.values())
         return self._host_ns
 
+    def busy_ns(self) -> float:
+        """From the start of the first operation to the end of the last, on whatever stream, since the last time."""
+        first, self._first_ns = self._first_ns, None
+        return 0.0 if first is None else max(*self._streams.values(), *self._engines.values()) - first
+
     def _ready(self, stream: int) -> float:
         """When the stream can start something new. The legacy stream and blocking streams wait for each other."""
         others: Sequence[int] = ()
@@ -94,4 +100,5 @@ class Clock:
 
     def _run(self, stream: int, engine: str, duration_ns: float) -> None:
         start = max(self._ready(stream), self._engines[engine])
+        self._first_ns = start if self._first_ns is None else min(start, self._first_ns)
         self._streams[stream] = self._engines[engine] = start + duration_ns

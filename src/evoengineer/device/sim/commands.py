@@ -170,14 +170,14 @@ class Commands:
     def options(self) -> DeviceOptions:
         return self._options
 
-    def mark(self) -> tuple[float, Activity]:
-        """Simulated time and activity since the last mark, with everything that was asked for done."""
-        now_ns = self._clock.drain()
+    def mark(self) -> tuple[float, float, Activity]:
+        """Simulated time, busy time and activity since the last mark, with everything that was asked for done."""
+        busy_ns, now_ns = self._clock.busy_ns(), self._clock.drain()
         elapsed_ns, self.marked_ns = now_ns - self.marked_ns, now_ns
         activity, self.activity = self.activity, Activity()
         if self.sticky:  # until a reset the device goes on failing
             self.activity.failure = activity.failure
-        return elapsed_ns, activity
+        return elapsed_ns, busy_ns, activity
 
     @property
     def host_memory_fd(self) -> int:

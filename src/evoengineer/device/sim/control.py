@@ -61,6 +61,7 @@ class Region:
     """What the client made the device do between two marks."""
 
     elapsed_ns: float  # on the device's clock, all streams drained
+    busy_ns: float  # of that, from the start of the first operation on the device to the end of the last
     launches: tuple[LaunchRecord, ...]  # the first few thousand
     launch_count: int
     host_to_device_bytes: int

@@ -69,8 +69,8 @@ class ControlService:
 
     def _mark(self, head: dict[str, Any], data: bytes) -> Answer:
         self._server.drain()
-        elapsed_ns, activity = self._server.commands.mark()
-        return {"elapsed_ns": elapsed_ns, **dataclasses.asdict(activity)}, b""
+        elapsed_ns, busy_ns, activity = self._server.commands.mark()
+        return {"elapsed_ns": elapsed_ns, "busy_ns": busy_ns, **dataclasses.asdict(activity)}, b""
 
     def _configure(self, head: dict[str, Any], data: bytes) -> Answer:
         self._server.drain()  # what was sent before runs as it was meant to
