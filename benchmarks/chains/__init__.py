@@ -21,7 +21,7 @@ CACHES = ("warm", "cold")
 TIMINGS = ("kernel", "event", "loop")
 # What a figure says of `work`, the bytes or operations of one launch: rates count them per second.
 DURATIONS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
-RATES_PER_SECOND = {"GB/s": 1e9, "TB/s": 1e12, "GFLOP/s": 1e9, "TFLOP/s": 1e12}
+RATES_PER_SECOND = {"GB/s": 1e9, "GiB/s": 2**30, "TB/s": 1e12, "GFLOP/s": 1e9, "TFLOP/s": 1e12}
 
 
 def measured_us(published: float, unit: str, work: float | None = None) -> float:
@@ -62,6 +62,7 @@ class Chain:
     timing: str
     caches: str
     nvcc_args: tuple[str, ...]
+    clock_khz: int | None  # at which the multiprocessors ran, where the source says so
     note: str
     variants: tuple[Variant, ...]
 
@@ -95,7 +96,7 @@ def _chain(table: dict[str, Any]) -> Chain:
     required = {"name", "operation", "file", "card", "source", "use", "timing", "caches", "note", "variant"}
     missing, unknown = (
         required - table.keys(),
-        table.keys() - required - {"nvcc_args", "sizes", "unit", "work"},
+        table.keys() - required - {"nvcc_args", "sizes", "unit", "work", "clock_khz"},
     )
     if missing or unknown:
         raise ValueError(
@@ -116,6 +117,7 @@ def _chain(table: dict[str, Any]) -> Chain:
         timing=table["timing"],
         caches=table["caches"],
         nvcc_args=tuple(table.get("nvcc_args", ())),
+        clock_khz=table.get("clock_khz"),
         note=table["note"],
         variants=tuple(_variant(variant, table) for variant in table["variant"]),
     )

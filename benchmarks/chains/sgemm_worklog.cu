@@ -1,4 +1,4 @@
-// Matrix product C = alpha A B + beta C of square fp32 matrices in eight steps from one thread per result to warp
+// Matrix product C = alpha A B + beta C of square fp32 matrices in steps from one thread per result to warp
 // tiles. 32-bit indices, no guards beyond the first two steps: SIZE, the number of rows, is a multiple of 128.
 #include "common.h"
 
@@ -97,6 +97,34 @@ __global__ void __launch_bounds__(256, 1)
                 for (int j = 0; j < kEach; ++j) sums[i * kEach + j] += of_a[i] * of_b[j];
         }
         __syncthreads();
+    }
+    for (int i = 0; i < kEach; ++i)
+        for (int j = 0; j < kEach; ++j)
+            c[(row + i) * n + column + j] = alpha * sums[i * kEach + j] + beta * c[(row + i) * n + column + j];
+}
+
+// The same with tiles of 64 x 64 x 8, 64 threads, and blocks that run down C first.
+__global__ void tile_2d_small(int n, float alpha, float* a, float* b, float beta, float* c) {
+    constexpr int kM = 64, kN = 64, kK = 8, kEach = 8, kThreads = 64;
+    __shared__ float a_tile[kM * kK], b_tile[kK * kN];
+    const int tid = threadIdx.x, column = tid % (kN / kEach) * kEach, row = tid / (kN / kEach) * kEach;
+    a += blockIdx.x * kM * n;
+    b += blockIdx.y * kN;
+    c += blockIdx.x * kM * n + blockIdx.y * kN;
+    float sums[kEach * kEach] = {}, of_a[kEach], of_b[kEach];
+    for (int step = 0; step < n; step += kK) {
+        for (int i = 0; i < kM; i += kThreads / kK) a_tile[(tid / kK + i) * kK + tid % kK] = a[(tid / kK + i) * n + tid % kK];
+        for (int i = 0; i < kK; i += kThreads / kN) b_tile[(tid / kN + i) * kN + tid % kN] = b[(tid / kN + i) * n + tid % kN];
+        __syncthreads();
+        for (int k = 0; k < kK; ++k) {
+            for (int i = 0; i < kEach; ++i) of_a[i] = a_tile[(row + i) * kK + k];
+            for (int j = 0; j < kEach; ++j) of_b[j] = b_tile[k * kN + column + j];
+            for (int i = 0; i < kEach; ++i)
+                for (int j = 0; j < kEach; ++j) sums[i * kEach + j] += of_a[i] * of_b[j];
+        }
+        __syncthreads();
+        a += kK;
+        b += kK * n;
     }
     for (int i = 0; i < kEach; ++i)
         for (int j = 0; j < kEach; ++j)
@@ -220,6 +248,7 @@ int main(int argc, char** argv) {
     run.variant("shared_tiles", [&] { shared_tiles<<<by32, 1024>>>(n, alpha, a, b, beta, c); }, check, prepare);
     run.variant("tile_1d", [&] { tile_1d<<<by64, 512>>>(n, alpha, a, b, beta, c); }, check, prepare);
     run.variant("tile_2d", [&] { tile_2d<<<by128, 256>>>(n, alpha, a, b, beta, c); }, check, prepare);
+    run.variant("tile_2d_small", [&] { tile_2d_small<<<by64, 64>>>(n, alpha, a, b, beta, c); }, check, prepare);
     run.variant("vectors", [&] { vectors<8><<<by128, 256>>>(n, alpha, a, b, beta, c); }, check, prepare);
     run.variant("tuned", [&] { vectors<16><<<by128, 256>>>(n, alpha, a, b, beta, c); }, check, prepare);
     run.variant("warp_tiles", [&] { warp_tiles<<<by128, 128>>>(n, alpha, a, b, beta, c); }, check, prepare);
