@@ -17,9 +17,8 @@ from typing import Any
 
 from evoengineer.errors import EvoEngineerError, UsageError
 from evoengineer.propose.prices import Model
-from evoengineer.propose.protocol import Attempt, ProposerError, Reply, Request, Stopped, Usage
+from evoengineer.propose.protocol import Attempt, Estimate, ProposerError, Reply, Request, Stopped, Usage
 from evoengineer.propose.retry import RetryPolicy, retry_after
-from evoengineer.search.budget import Estimate
 
 _NO_KEY_NEEDED = "not-needed"  # local servers take any key
 _FATAL = {

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from evoengineer.errors import EvoEngineerError
-from evoengineer.search.budget import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The most that a call can cost."""
+
+    tokens: int = 0
+    nano_usd: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evoengineer.errors import UsageError
-from evoengineer.propose.protocol import Proposer, ProposerError, Reply, Request, Usage
-from evoengineer.search.budget import Estimate
+from evoengineer.propose.protocol import Estimate, Proposer, ProposerError, Reply, Request, Usage
 
 FORMAT = {"format": "evoengineer recording", "version": 1}
 

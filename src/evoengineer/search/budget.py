@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from evoengineer.propose.protocol import Estimate
+
 NANO = 1_000_000_000
 
 
@@ -34,14 +36,6 @@ class Limit:
 
     def allows(self, amount: int) -> bool:
         return self.remaining is None or amount <= self.remaining
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """The most that a call can cost."""
-
-    tokens: int = 0
-    nano_usd: int = 0
 
 
 class Budget:

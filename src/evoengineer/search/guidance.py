@@ -145,10 +145,12 @@ class Evidence:
 
 
 def _kernel_values(member: Member) -> dict[str, str]:
+    time = f"{member.time_us:.2f} us{' (simulated)' if member.simulated else ''}"
+    if member.speedup is not None:
+        time += f", {member.speedup:.2f}x the baseline's speed"
     return {
         "name": member.name or f"kernel {member.number}",
-        "time": f"{member.time_us:.2f} us{' (simulated)' if member.simulated else ''}",
-        "speedup": f"{member.speedup:.2f}x the baseline's speed",
+        "time": time,
         "code": member.source.strip(),
     }
 

@@ -46,15 +46,20 @@ class Insight:
     origin: Use
     later: deque[Use] = field(default_factory=lambda: deque(maxlen=8))
 
-    @property
-    def failed(self) -> bool:
-        """Never part of a valid kernel."""
-        return all(use.gain is None for use in (self.origin, *self.later))
+    failed: bool = True  # never part of a valid kernel
+    worth: float = 0.0  # mean of ln(gain) over its uses
 
-    @property
-    def worth(self) -> float:
+    def __post_init__(self) -> None:
+        self._weigh()
+
+    def used(self, use: Use) -> None:
+        self.later.append(use)
+        self._weigh()
+
+    def _weigh(self) -> None:
         uses = (self.origin, *self.later)
-        return sum(_FAILURE if use.gain is None else math.log(use.gain) for use in uses) / len(uses)
+        self.failed = all(use.gain is None for use in uses)
+        self.worth = sum(_FAILURE if use.gain is None else math.log(use.gain) for use in uses) / len(uses)
 
     def shown(self) -> str:
         mark = "did not work" if self.failed else "helped" if self.worth > 0 else "made little difference"
@@ -88,7 +93,7 @@ class InsightBook:
     def used(self, number: int, use: Use) -> None:
         """What became of a proposal that was shown insight `number` (which may be forgotten by now)."""
         if number in self._insights:
-            self._insights[number].later.append(use)
+            self._insights[number].used(use)
 
     def choose(self, count: int, random: Random) -> tuple[Insight, ...]:
         """Distinct insights: good ones by softmax of their worth, at most one failed one, last."""

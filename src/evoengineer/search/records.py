@@ -1,4 +1,4 @@
-"""The records that the search passes around: Member, Plan, Settled.
+"""The records that the search passes around: Member, Plan, Settled, Restored.
 
 A *proposal* is one question to a proposer and what came of it; number 0 is the baseline kernel, the others
 count from 1 in the order in which they were planned. A proposal that is charged is a *trial*.
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evoengineer.judge.verdict import Outcome, Verdict
+from evoengineer.propose.protocol import Estimate, Reply
 
 BASELINE_NUMBER = 0
 
@@ -33,7 +34,7 @@ class Member:
     thought: str
     time_us: float
     interval_us: tuple[float, float]
-    speedup: float
+    speedup: float | None  # over the baseline; None for a problem without one
     simulated: bool = True
     profile: str = ""
     bottlenecks: tuple[str, ...] = ()  # names of `knowledge.BOTTLENECKS`
@@ -102,3 +103,18 @@ class Settled:
     @property
     def outcome(self) -> Outcome | None:
         return None if self.verdict is None else self.verdict.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A proposal as far as it got."""
+
+    plan: Plan
+    estimate: Estimate
+    reply: Reply | None
+    source: str
+    verdict: Verdict | None
+    settled: Settled | None
+    build: str
+    failed_tokens: int  # billed for attempts without an answer
+    failed_nano_usd: int

@@ -45,7 +45,7 @@ class SearchState:
         self._similar = SimilarKernels()
         self._failures: deque[Failure] = deque(maxlen=_MOST_FAILURES)
         self._occurrences: dict[str, int] = {}
-        self._speedups: dict[int, float] = {}  # of valid proposals that may still become parents
+        self._times: dict[int, float] = {}  # of valid proposals
         self._repairs: dict[int, int] = {}  # depth of repairs under way, by proposal
         self._retrieves = any(each.source is Parents.SIMILAR for each in method.cycle + method.opening)
 
@@ -129,11 +129,12 @@ class SearchState:
         timing = settled.verdict.timing
         if timing is None:
             return Use(settled.number, settled.verdict.outcome, None)
-        before = max((self._speedups.get(parent, 0.0) for parent in plan.parents), default=0.0) or 1.0
-        return Use(settled.number, settled.verdict.outcome, timing.speedup / before)
+        times = [self._times[parent] for parent in plan.parents if parent in self._times]
+        before = min(times, default=self.task.baseline_us or timing.time_us)
+        return Use(settled.number, settled.verdict.outcome, before / timing.time_us)
 
     def _became_valid(self, member: Member) -> None:
-        self._speedups[member.number] = member.speedup
+        self._times[member.number] = member.time_us
         if self._retrieves:
             self._similar.add(member)
         if member.beats(self.best):

@@ -1,6 +1,6 @@
 """Islands: populations that evolve apart, each a set of clusters of equally fast kernels, as in FunSearch.
 
-- A cluster holds kernels whose speedups agree within `RESOLUTION`; its score is ln(speedup), so that a
+- A cluster holds kernels whose times agree within `RESOLUTION`; its score is -ln(time), so that a
   temperature means the same ratio at any speed.
 - A parent's cluster is drawn by softmax of the scores; the temperature falls from `temperature` to 0 over
   `period` kernels and starts again. Within a cluster shorter texts are preferred, also by softmax.
@@ -21,7 +21,7 @@ from random import Random
 from evoengineer.search.populations.protocol import Choice
 from evoengineer.search.records import Member
 
-RESOLUTION = 0.02  # speedups closer than 2% are one cluster
+RESOLUTION = 0.02  # times closer than 2% are one cluster
 CLUSTER_SIZE = 16
 LENGTH_TEMPERATURE = 1.0
 _MOST_CLUSTERS = 256
@@ -50,7 +50,7 @@ class Island:
         self.best: Member | None = None
 
     def add(self, member: Member) -> None:
-        score = math.log(member.speedup)
+        score = -math.log(member.time_us)
         key = round(score / math.log1p(RESOLUTION))
         self.clusters.setdefault(key, Cluster(score)).members.append(member)
         if len(self.clusters) > _MOST_CLUSTERS:  # the slowest has no chance of being drawn any more

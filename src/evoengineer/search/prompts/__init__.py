@@ -29,6 +29,6 @@ def names() -> frozenset[str]:
     return frozenset(path.name.removesuffix(SUFFIX) for path in _DIRECTORY.glob(f"*{SUFFIX}"))
 
 
-def fill(name: str, **values: str) -> str:
+def fill(template_name: str, /, **values: str) -> str:
     """A template with its values; a value that is missing is an error."""
-    return template(name).substitute(values)
+    return template(template_name).substitute(values)

@@ -1,0 +1,43 @@
+"""A run without what differs between two equal runs: wall-clock times, process ids, the run's own name.
+
+Two runs with the same settings, seed and answers have the same canonical form, whatever the number of workers
+and however often they were killed and resumed. Failed calls are left out: a call that was under way when a
+process died is made again, and fails or succeeds as the endpoint pleases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from evoengineer.archive.store import Archive
+
+_TABLES = {
+    "runs": "id",
+    "proposals": "number",
+    "replies": "number",
+    "verdicts": "number",
+    "lineage": "child, place",
+    "insights": "number",
+    "insight_uses": "number, place",
+}
+
+
+def canonical(archive: Archive, run: str) -> dict[str, list[dict[str, Any]]]:
+    """Rows by table, in order, with prompts and kernels in place of their hashes."""
+    form: dict[str, list[dict[str, Any]]] = {}
+    for table, order in _TABLES.items():
+        key = "id" if table == "runs" else "run"
+        rows = archive.connection.execute(f"SELECT * FROM {table} WHERE {key} = ? ORDER BY {order}", (run,))
+        form[table] = [{name: row[name] for name in row.keys() if _kept(table, name)} for row in rows]  # noqa: SIM118
+    return form
+
+
+def digest(archive: Archive, run: str) -> str:
+    return hashlib.sha256(json.dumps(canonical(archive, run), sort_keys=True).encode()).hexdigest()
+
+
+def _kept(table: str, column: str) -> bool:
+    own = column == "run" or (table == "runs" and column in ("id", "environment", "settings"))
+    return not own and not column.endswith(("_at", "seconds"))

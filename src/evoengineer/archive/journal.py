@@ -1,0 +1,279 @@
+"""RunJournal: writing one run event by event, and restoring it.
+
+    planned   before the proposer is called        replied   before the answer is parsed and judged
+    judged    before the verdict is used           settled   before the next proposal is planned
+
+Each is one transaction. `restore` gives back the plans in order and, for each, what is known of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from sqlite3 import Connection, Row
+
+from evoengineer.archive.store import Archive, RunRecord
+from evoengineer.judge.verdict import Verdict
+from evoengineer.propose.parse import Parsed
+from evoengineer.propose.protocol import Attempt, Estimate, Reply, Usage
+from evoengineer.search.insights import Use
+from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Prompt, Restored, Settled
+
+
+class RunJournal:
+    def __init__(self, archive: Archive, run: RunRecord) -> None:
+        self.archive = archive
+        self.run = run
+        self._session: int | None = None
+
+    def open_session(self) -> None:
+        now = time.time()
+        with self.archive.transaction() as db:
+            db.execute("UPDATE runs SET status = 'running', reason = '' WHERE id = ?", (self.run.id,))
+            self._session = db.execute(
+                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?)",
+                (self.run.id, now, now, os.getpid(), socket.gethostname()),
+            ).lastrowid
+
+    def elapsed_seconds(self) -> float:
+        """Of earlier sessions."""
+        row = self.archive.connection.execute(
+            "SELECT coalesce(sum(seen_at - started_at), 0) FROM sessions WHERE run = ? AND rowid IS NOT ?",
+            (self.run.id, self._session),
+        ).fetchone()
+        return float(row[0])
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def baseline(self, source: str, verdict: Verdict) -> Settled:
+        """The baseline kernel, judged: planned, judged and settled in one."""
+        settled = Settled(BASELINE_NUMBER, Kind.BASELINE, None, source, "baseline", "", verdict)
+        now = time.time()
+        with self.archive.transaction() as db:
+            db.execute(
+                "INSERT INTO proposals (run, number, after, operator, guidance, knowledge, island, occurrence,"
+                " reserved_tokens, reserved_nano_usd, kernel, name, planned_at)"
+                " VALUES (?, ?, 0, 'baseline', '', '[]', 0, 0, 0, 0, ?, 'baseline', ?)",
+                (self.run.id, BASELINE_NUMBER, _keep_kernel(db, source), now),
+            )
+            self._verdict(db, BASELINE_NUMBER, verdict)
+            self._settle(db, settled, verdict.build)
+        return settled
+
+    def planned(self, plan: Plan, estimate: Estimate) -> None:
+        prompt = plan.prompt
+        with self.archive.transaction() as db:
+            db.execute(
+                "INSERT OR IGNORE INTO prompts VALUES (?, ?, ?, ?)",
+                (prompt.id, prompt.version, prompt.system, prompt.user),
+            )
+            db.execute(
+                "INSERT INTO proposals (run, number, after, operator, guidance, knowledge, island, prompt,"
+                " occurrence, reserved_tokens, reserved_nano_usd, planned_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+                (
+                    *(self.run.id, plan.number, plan.after, plan.operator, ",".join(plan.guidance)),
+                    *(json.dumps(plan.knowledge), plan.island, prompt.id, plan.occurrence),
+                    *(estimate.tokens, estimate.nano_usd, time.time()),
+                ),
+            )
+            db.executemany(
+                "INSERT INTO lineage VALUES (?, ?, ?, ?)",
+                [(self.run.id, plan.number, place, parent) for place, parent in enumerate(plan.parents)],
+            )
+            db.executemany(
+                "INSERT INTO insight_uses (run, number, place, insight) VALUES (?, ?, ?, ?)",
+                [(self.run.id, plan.number, place, insight) for place, insight in enumerate(plan.insights)],
+            )
+
+    def attempted(self, attempt: Attempt) -> None:
+        self.archive.connection.execute(
+            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(self.run.id, attempt.number, attempt.kind, attempt.status, attempt.message[:1000]),
+                *(attempt.tokens, attempt.nano_usd, attempt.wait_seconds, time.time()),
+            ),
+        )
+
+    def replied(self, number: int, reply: Reply, parsed: Parsed) -> None:
+        usage = reply.usage
+        with self.archive.transaction(durable=True) as db:
+            db.execute(
+                "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(self.run.id, number, reply.text, reply.model, reply.finish),
+                    *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.nano_usd),
+                    *(reply.seconds, time.time()),
+                ),
+            )
+            db.execute(
+                "UPDATE proposals SET kernel = ?, name = ?, thought = ? WHERE run = ? AND number = ?",
+                (_keep_kernel(db, parsed.code), parsed.name, parsed.thought, self.run.id, number),
+            )
+
+    def judged(self, number: int, verdict: Verdict) -> None:
+        with self.archive.transaction() as db:
+            self._verdict(db, number, verdict)
+
+    def settled(self, plan: Plan, settled: Settled, build: str, use: Use | None) -> None:
+        """The end of a proposal, with what it teaches about the insights that it used and the one it gives."""
+        with self.archive.transaction() as db:
+            self._settle(db, settled, build)
+            if use is not None:
+                outcome = str(use.outcome)
+                db.execute(
+                    "UPDATE insight_uses SET outcome = ?, gain = ? WHERE run = ? AND number = ?",
+                    (outcome, use.gain, self.run.id, plan.number),
+                )
+                if settled.thought:
+                    db.execute(
+                        "INSERT INTO insights VALUES (?, ?, ?, ?, ?, ?)",
+                        (self.run.id, plan.number, settled.thought, outcome, use.gain, int(use.gain is None)),
+                    )
+
+    def ended(self, status: str, reason: str) -> None:
+        with self.archive.transaction() as db:
+            db.execute("UPDATE runs SET status = ?, reason = ? WHERE id = ?", (status, reason, self.run.id))
+            self._seen(db)
+
+    def _verdict(self, db: Connection, number: int, verdict: Verdict) -> None:
+        data = verdict.to_json()
+        seconds = data.pop("seconds")
+        db.execute(
+            "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?)",
+            (self.run.id, number, json.dumps(data, sort_keys=True), json.dumps(seconds), time.time()),
+        )
+
+    def _settle(self, db: Connection, settled: Settled, build: str) -> None:
+        timing = None if settled.verdict is None else settled.verdict.timing
+        db.execute(
+            "UPDATE proposals SET kind = ?, trial = ?, duplicate_of = ?, build = ?, outcome = ?, time_us = ?,"
+            " speedup = ?, tokens = ?, nano_usd = ?, settled_at = ? WHERE run = ? AND number = ?",
+            (
+                *(str(settled.kind), settled.trial, settled.duplicate_of, build),
+                None if settled.outcome is None else str(settled.outcome),
+                *((None, None) if timing is None else (timing.time_us, timing.speedup)),
+                *(settled.tokens, settled.nano_usd, time.time(), self.run.id, settled.number),
+            ),
+        )
+        self._seen(db)
+
+    def _seen(self, db: Connection) -> None:
+        if self._session is not None:
+            db.execute("UPDATE sessions SET seen_at = ? WHERE rowid = ?", (time.time(), self._session))
+
+    # -- restoring ----------------------------------------------------------------------------------------
+
+    def restore(self) -> Iterator[Restored]:
+        """Every proposal in order, the baseline first."""
+        db = self.archive.connection
+        parents = _grouped(
+            db, "SELECT child, parent FROM lineage WHERE run = ? ORDER BY child, place", self.run.id
+        )
+        insights = _grouped(
+            db, "SELECT number, insight FROM insight_uses WHERE run = ? ORDER BY number, place", self.run.id
+        )
+        # A reply that is known settles the matter of failed attempts before it; they were billed once.
+        billed = {
+            row[0]: (row[1], row[2])
+            for row in db.execute(
+                "SELECT number, sum(tokens), sum(nano_usd) FROM calls WHERE run = ? GROUP BY number",
+                (self.run.id,),
+            )
+        }
+        rows = db.execute(
+            "SELECT p.*, q.version, q.system, q.user, k.source, r.text, r.model, r.finish, r.input_tokens,"
+            " r.output_tokens, r.cached_tokens, r.nano_usd AS reply_nano_usd, r.seconds AS reply_seconds,"
+            " v.verdict, v.seconds AS verdict_seconds"
+            " FROM proposals p LEFT JOIN prompts q ON q.id = p.prompt LEFT JOIN kernels k ON k.id = p.kernel"
+            " LEFT JOIN replies r ON r.run = p.run AND r.number = p.number"
+            " LEFT JOIN verdicts v ON v.run = p.run AND v.number = p.number"
+            " WHERE p.run = ? ORDER BY p.number",
+            (self.run.id,),
+        ).fetchall()
+        for row in rows:
+            number = row["number"]
+            yield _restored(
+                row, parents.get(number, ()), insights.get(number, ()), billed.get(number, (0, 0))
+            )
+
+    def sources(self, numbers: tuple[int, ...]) -> tuple[str, ...]:
+        """Texts of proposals, in that order; only those that have one."""
+        found = []
+        for number in numbers:
+            row = self.archive.connection.execute(
+                "SELECT k.source FROM proposals p JOIN kernels k ON k.id = p.kernel WHERE p.run = ? AND p.number = ?",
+                (self.run.id, number),
+            ).fetchone()
+            if row is not None:
+                found.append(str(row[0]))
+        return tuple(found)
+
+
+def _keep_kernel(db: Connection, source: str) -> str | None:
+    if not source:
+        return None
+    identity = hashlib.sha256(source.encode()).hexdigest()[:24]
+    db.execute("INSERT OR IGNORE INTO kernels VALUES (?, ?)", (identity, source))
+    return identity
+
+
+def _grouped(db: Connection, query: str, run: str) -> dict[int, tuple[int, ...]]:
+    groups: dict[int, list[int]] = {}
+    for key, value in db.execute(query, (run,)):
+        groups.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in groups.items()}
+
+
+def _restored(
+    row: Row, parents: tuple[int, ...], insights: tuple[int, ...], billed: tuple[int, int]
+) -> Restored:
+    plan = Plan(
+        number=row["number"],
+        after=row["after"],
+        operator=row["operator"],
+        guidance=tuple(filter(None, row["guidance"].split(","))),
+        parents=parents,
+        insights=insights,
+        knowledge=tuple(json.loads(row["knowledge"])),
+        island=row["island"],
+        prompt=Prompt(row["system"] or "", row["user"] or "", row["prompt"] or "", row["version"] or ""),
+        occurrence=row["occurrence"],
+    )
+    reply = None
+    if row["text"] is not None:
+        usage = Usage(row["input_tokens"], row["output_tokens"], row["cached_tokens"], row["reply_nano_usd"])
+        reply = Reply(row["text"], row["model"], usage, row["finish"], row["reply_seconds"])
+    verdict = None
+    if row["verdict"] is not None:
+        verdict = Verdict.from_json(json.loads(row["verdict"]))
+        verdict = replace(verdict, seconds=json.loads(row["verdict_seconds"]))
+    settled = None
+    if row["kind"] is not None:
+        settled = Settled(
+            number=row["number"],
+            kind=Kind(row["kind"]),
+            trial=row["trial"],
+            source=row["source"] or "",
+            name=row["name"],
+            thought=row["thought"],
+            verdict=verdict,
+            duplicate_of=row["duplicate_of"],
+            tokens=row["tokens"],
+            nano_usd=row["nano_usd"],
+        )
+    return Restored(
+        plan=plan,
+        estimate=Estimate(row["reserved_tokens"], row["reserved_nano_usd"]),
+        reply=reply,
+        source=row["source"] or "",
+        verdict=verdict,
+        settled=settled,
+        build=row["build"],
+        failed_tokens=billed[0],
+        failed_nano_usd=billed[1],
+    )

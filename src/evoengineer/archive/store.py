@@ -1,0 +1,200 @@
+"""Archive: the SQLite file, its runs, and the lock that keeps a run to one process at a time.
+
+WAL mode, so that readers and writers do not wait for each other. A commit survives the death of the process;
+one with `durable` is on the disk, too, and survives a power cut: replies are, because they were paid for. A
+connection belongs to the thread that opened it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from evoengineer.archive.schema import migrate
+from evoengineer.errors import EvoEngineerError, UsageError
+
+HOME_VARIABLE = "EVOENGINEER_HOME"
+_BUSY_SECONDS = 30.0
+
+
+def default_archive() -> Path:
+    """`$EVOENGINEER_HOME/archive.db`, else `$XDG_DATA_HOME/evoengineer/…`, else `~/.local/share/evoengineer/…`."""
+    home = os.environ.get(HOME_VARIABLE)
+    if home:
+        return Path(home) / "archive.db"
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "evoengineer" / "archive.db"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as it was asked for, and how it stands."""
+
+    id: str
+    problem: str
+    method: str
+    proposer: str
+    device: str
+    seed: int
+    trials: int
+    settings: Mapping[str, Any]
+    task: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    status: str
+    reason: str
+    created_at: float
+
+
+class Archive:
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.path = path
+        if not create and not path.is_file():
+            raise UsageError(
+                f"archive {path}: no such file. `evolve` makes it; --archive FILE chooses another."
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+            self.connection.row_factory = sqlite3.Row
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+            self.connection.execute("PRAGMA foreign_keys = ON")
+            migrate(self.connection, path)
+        except (sqlite3.Error, OSError) as error:
+            raise EvoEngineerError(f"archive {path}: {error}. --archive FILE chooses another.") from error
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        if durable:
+            self.connection.execute("PRAGMA synchronous = FULL")
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.connection
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+        if durable:
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+
+    def create_run(
+        self,
+        *,
+        id: str,
+        problem: str,
+        method: str,
+        proposer: str,
+        device: str,
+        seed: int,
+        trials: int,
+        settings: Mapping[str, Any],
+        task: Mapping[str, Any],
+        environment: Mapping[str, Any],
+    ) -> RunRecord:
+        texts = [json.dumps(dict(value), sort_keys=True) for value in (settings, task, environment)]
+        try:
+            self.connection.execute(
+                "INSERT INTO runs (id, problem, method, proposer, device, seed, trials, settings, task, environment,"
+                " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (id, problem, method, proposer, device, seed, trials, *texts, time.time()),
+            )
+        except sqlite3.IntegrityError as error:
+            raise UsageError(
+                f"there is a run {id!r} already: `evoengineer resume {id}`, or choose another --name"
+            ) from error
+        return self.run(id)
+
+    def run(self, id: str) -> RunRecord:
+        """A run by its name or the beginning of it."""
+        rows = self.connection.execute("SELECT * FROM runs WHERE id = ?", (id,)).fetchall()
+        if not rows:
+            pattern = id.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+            rows = self.connection.execute(
+                "SELECT * FROM runs WHERE id LIKE ? ESCAPE '\\'", (pattern,)
+            ).fetchall()
+        if not rows:
+            raise UsageError(f"no run {id!r} in {self.path}. `evoengineer runs` lists them.")
+        if len(rows) > 1:
+            raise UsageError(
+                f"{id!r} may be any of {', '.join(row['id'] for row in rows[:5])}: write more of it"
+            )
+        return record_of(rows[0])
+
+    def set_trials(self, run: str, trials: int) -> None:
+        self.connection.execute("UPDATE runs SET trials = ? WHERE id = ?", (trials, run))
+
+    def set_status(self, run: str, status: str, reason: str) -> None:
+        self.connection.execute("UPDATE runs SET status = ?, reason = ? WHERE id = ?", (status, reason, run))
+
+    def lock(self, run: str) -> RunLock:
+        return RunLock(self.path, run)
+
+
+def record_of(row: sqlite3.Row) -> RunRecord:
+    values = {name: row[name] for name in RunRecord.__slots__}
+    for name in ("settings", "task", "environment"):
+        values[name] = json.loads(values[name])
+    return RunRecord(**values)
+
+
+def new_run_name(problem: str, method: str) -> str:
+    """`softmax-full-3f9a1c`: readable, and different each time."""
+    stem = Path(method.partition(":")[0]).stem if ":" in method else method
+    return f"{problem.rpartition('/')[2]}-{stem}-{secrets.token_hex(3)}"
+
+
+class RunLock:
+    """Held by the process that works on a run; the system gives it back however that process ends."""
+
+    def __init__(self, archive: Path, run: str) -> None:
+        self.run = run
+        self.path = archive.with_name(archive.name + ".locks") / f"{run.replace('/', '_')}.lock"
+        self._file: IO[str] | None = None
+
+    def held_elsewhere(self) -> bool:
+        try:
+            self.acquire()
+        except EvoEngineerError:
+            return True
+        self.release()
+        return False
+
+    def acquire(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = self.path.open("a")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            raise EvoEngineerError(f"run {self.run} is being worked on by another process") from error
+        self._file = file
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> RunLock:
+        self.acquire()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()

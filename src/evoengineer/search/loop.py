@@ -1,0 +1,507 @@
+"""The loop: proposals and judging overlap, results are settled in the order in which they were planned.
+
+The order of planning and settling is fixed, whatever the number of workers and however fast they are:
+
+    plan 1 … plan W, settle 1, plan W+1, settle 2, plan W+2, …
+
+with W the method's look-ahead. A proposal is thus planned from exactly the results of those W and more places
+before it, and with a deterministic proposer and judge a run is repeatable bit for bit. A trial, and the most
+that a call can cost, are reserved when a proposal is planned; what turns out not to be charged (a duplicate, a
+call that failed) is given back when it is settled, and a further proposal takes its place.
+
+Duplicates are recognised before they are judged when the earlier text is already known, and in any case when
+they are settled. Every event is in the journal before it is acted on; a journal of a run that was killed is
+taken up where it ends.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from evoengineer.errors import EvoEngineerError
+from evoengineer.judge.protocol import Built, Judge
+from evoengineer.judge.verdict import Outcome, Verdict
+from evoengineer.kernel.text import Kernel
+from evoengineer.propose.parse import Parsed, parse_reply
+from evoengineer.propose.protocol import Attempt, Estimate, Proposer, ProposerError, Reply, Request, Stopped
+from evoengineer.search.budget import Budget
+from evoengineer.search.journal import Journal
+from evoengineer.search.progress import Observer, Progress, Silent
+from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Restored, Settled
+from evoengineer.search.state import SearchState
+
+_TICK_SECONDS = 0.5
+
+
+class Ending(StrEnum):
+    """Why a run ended. All but `FINISHED` and the two early stops can be resumed to the full budget."""
+
+    FINISHED = "finished"  # all trials are charged
+    STALLED = "stalled"  # no better kernel for a while (early stop)
+    TARGET = "target"  # the speedup asked for is reached (early stop)
+    BUDGET = "budget"  # tokens, cost or time do not allow another call
+    REPEATS = "repeats"  # the proposer only repeats itself
+    PROPOSER = "proposer"  # the proposer gives no answers
+    INTERRUPTED = "interrupted"
+
+    @property
+    def status(self) -> str:
+        done = self in (Ending.FINISHED, Ending.STALLED, Ending.TARGET)
+        return "finished" if done else "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    workers: int = 4  # calls to the proposer at once
+    most_repeats: int = 25  # duplicates in a row before the run ends
+    most_failures: int = 5  # proposals in a row without an answer before the run ends
+    stall_trials: int | None = None  # stop after so many trials without a better kernel
+    target_speedup: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    ending: Ending
+    reason: str
+    progress: Progress
+
+
+@dataclass(slots=True)
+class _Work:
+    """A proposal under way."""
+
+    plan: Plan
+    estimate: Estimate
+    future: Future[Reply] | None = None
+    reply: Reply | None = None
+    parsed: Parsed | None = None
+    kernel: str = ""  # identity of the normalised text
+    build: str = ""
+    verdict: Verdict | None = None
+    skipped: bool = False  # known to be a duplicate of an earlier proposal
+    failed: bool = False
+    tokens: int = 0  # billed for attempts without an answer
+    nano_usd: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return self.verdict is not None or self.skipped or self.failed
+
+
+class Loop:
+    """One run, from wherever its journal ends to the end of its budget. `run` may be called once."""
+
+    def __init__(
+        self,
+        *,
+        run: str,
+        state: SearchState,
+        journal: Journal,
+        proposer: Proposer,
+        judge: Judge,
+        budget: Budget,
+        options: LoopOptions | None = None,
+        observer: Observer | None = None,
+        killed: bool = False,
+    ) -> None:
+        """`killed`: the last session ended without a word, so what it had decided is decided again."""
+        self.run_id = run
+        self._killed = killed
+        self.state, self.journal, self.proposer, self.judge = state, journal, proposer, judge
+        self.budget = budget
+        self.options = options or LoopOptions()
+        self.observer: Observer = observer or Silent()
+        self.progress = Progress(limit=budget.trials.limit)
+        self._work: dict[int, _Work] = {}  # planned, not settled
+        self._next_plan = 1
+        self._next_settle = 1
+        self._kernels: dict[str, int] = {}  # first settled proposal by text
+        self._builds: dict[str, int] = {}  # … and by machine code
+        self._repeats = self._failures = 0
+        self._inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._ending: tuple[Ending, str] | None = None
+        self._pool = ThreadPoolExecutor(self.options.workers, thread_name_prefix="proposer")
+
+    def interrupt(self) -> None:
+        """Finish cleanly: no new calls; what was paid for is judged and kept. Safe in a signal handler."""
+        self._stop.set()
+        self._inbox.put(("interrupted", 0, None))
+
+    def run(self) -> Result:
+        try:
+            self._restore()
+            self._seed()
+            self._work_through()
+        except BaseException:
+            self._stop.set()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        ending, reason = self._ending or (Ending.FINISHED, "all trials are done")
+        self._note_time()
+        self.journal.ended(ending.status, reason)
+        return Result(ending, reason, self.progress)
+
+    def _work_through(self) -> None:
+        while True:
+            self._advance()
+            if not self._waiting():
+                return
+            left = self.budget.seconds_left()
+            wait = _TICK_SECONDS if left is None else max(0.01, min(_TICK_SECONDS, left))
+            try:
+                event, number, value = self._inbox.get(timeout=wait)
+            except queue.Empty:
+                event, number, value = "tick", 0, None
+            self._handle(event, number, value)
+            if self.budget.out_of_time() and self._ending is None:
+                self._end(Ending.BUDGET, _budget_reason("time", self.budget))
+                self._stop.set()
+                self._cancel_waiting()
+            self._note_time()
+            self.observer.tick(self.progress)
+
+    def _advance(self) -> None:
+        """Settle and plan as far as the fixed order allows."""
+        while True:
+            if self._plan_next():
+                continue
+            work = self._work.get(self._next_settle)
+            if work is None or not work.complete:
+                return
+            self._settle(work)
+
+    def _waiting(self) -> bool:
+        """Whether something under way will still report."""
+        if not self._stop.is_set():
+            return bool(self._work)
+        return any(
+            not work.complete
+            and (work.reply is not None or (work.future is not None and not work.future.cancelled()))
+            for work in self._work.values()
+        )
+
+    # -- starting -----------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        """Fold the journal into the state; take up what was under way."""
+        settled: dict[int, tuple[Restored, Settled]] = {}
+        plans: list[Restored] = []
+        for restored in self.journal.restore():
+            if restored.plan.number == BASELINE_NUMBER:
+                assert restored.settled is not None
+                self._seeded(restored.settled)
+                continue
+            plans.append(restored)
+            if restored.settled is not None:
+                settled[restored.plan.number] = (restored, restored.settled)
+        trials = 0
+        for restored in plans:
+            while self.state.settled_count < restored.plan.after:
+                trials += self._refold(*settled[self._next_settle])
+            self.state.planned(restored.plan)
+            self._next_plan = restored.plan.number + 1
+            if restored.settled is None:
+                self.budget.hold(restored.estimate)
+                self._take_up(restored)
+        while self._next_settle in settled:
+            trials += self._refold(*settled[self._next_settle])
+        self.budget.use(
+            trials=trials,
+            tokens=self.progress.tokens,
+            nano_usd=self.progress.nano_usd,
+            seconds=self.journal.elapsed_seconds(),
+        )
+        if not self._killed:  # the user asks again: a proposer that was given up on may have recovered
+            self._repeats = self._failures = 0
+        self._check_ends()
+        self.journal.open_session()
+        for work in self._work.values():
+            self._start(work)
+
+    def _refold(self, restored: Restored, settled: Settled) -> int:
+        """A settled proposal again; the number of trials that it was charged."""
+        self.state.settled(restored.plan, settled)
+        self._note(restored.plan, settled, _kernel_id(settled.source), restored.build)
+        self._next_settle += 1
+        if self._killed:
+            self._check_ends()
+        return int(settled.kind is Kind.TRIAL)
+
+    def _take_up(self, restored: Restored) -> None:
+        work = _Work(restored.plan, restored.estimate)
+        work.tokens, work.nano_usd = restored.failed_tokens, restored.failed_nano_usd
+        self._work[restored.plan.number] = work
+        if restored.reply is not None:
+            work.reply = restored.reply
+            work.parsed = parse_reply(restored.reply.text)
+            work.kernel = _kernel_id(work.parsed.code)
+            work.verdict = restored.verdict
+            work.build = restored.verdict.build if restored.verdict else ""
+
+    def _start(self, work: _Work) -> None:
+        if work.reply is None:
+            self._call(work)
+        elif not work.complete:
+            self._examine(work)
+
+    def _seed(self) -> None:
+        """Judge the baseline, free of charge."""
+        source = self.state.task.baseline
+        if not source or _kernel_id(source) in self._kernels:
+            return
+        verdict = self.judge.judge(source).result()
+        if verdict.timing is None:
+            raise EvoEngineerError(
+                f"the baseline kernel of {self.state.task.name} is not valid ({verdict.outcome}): {verdict.summary}"
+            )
+        self._seeded(self.journal.baseline(source, verdict))
+
+    def _seeded(self, settled: Settled) -> None:
+        self.state.seeded(settled)
+        self._kernels[_kernel_id(settled.source)] = BASELINE_NUMBER
+        if settled.verdict is not None and settled.verdict.build:
+            self._builds[settled.verdict.build] = BASELINE_NUMBER
+        self.progress.improved(self.state.best)
+        self.observer.settled(None, settled, self.progress, False)
+
+    # -- planning -----------------------------------------------------------------------------------------
+
+    def _plan_next(self) -> bool:
+        """Plan one proposal if look-ahead, budget and early stops allow; whether it was done."""
+        if self._ending is not None or self._stop.is_set() or len(self._work) >= self.state.method.lookahead:
+            return False
+        if self._work and not self.budget.trials.allows(1):
+            return False
+        plan = self.state.plan(self._next_plan)
+        estimate = self.proposer.estimate(plan.prompt.system, plan.prompt.user)
+        refused = self.budget.reserve(estimate)
+        if refused is not None:
+            if refused != "trials" and not self._work:
+                self._end(Ending.BUDGET, _budget_reason(refused, self.budget))
+            elif refused == "trials" and not self._work and self.progress.trials < (self.progress.limit or 0):
+                self._end(Ending.BUDGET, "the total of trials is used up")
+            return False
+        self.journal.planned(plan, estimate)
+        self.state.planned(plan)
+        self._next_plan += 1
+        work = _Work(plan, estimate)
+        self._work[plan.number] = work
+        self.progress.in_flight = len(self._work)
+        self.observer.planned(plan, self.progress)
+        self._call(work)
+        return True
+
+    def _call(self, work: _Work) -> None:
+        plan = work.plan
+        request = Request(
+            run=self.run_id,
+            number=plan.number,
+            system=plan.prompt.system,
+            user=plan.prompt.user,
+            prompt=plan.prompt.id,
+            occurrence=plan.occurrence,
+            seed=self.state.seed,
+            parents=self.journal.sources(plan.parents),
+            baseline=self.state.task.baseline,
+            stop=self._stop,
+            on_attempt=lambda attempt: self._inbox.put(("attempted", plan.number, attempt)),
+        )
+        work.future = self._pool.submit(self.proposer.propose, request)
+        work.future.add_done_callback(lambda future: self._post("replied", plan.number, future))
+
+    def _post(self, event: str, number: int, future: Future[Any]) -> None:
+        """Pass a future's result to the loop's thread."""
+        if future.cancelled():
+            return
+        error = future.exception()
+        self._inbox.put((event, number, future.result()) if error is None else ("failed", number, error))
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def _handle(self, event: str, number: int, value: Any) -> None:
+        match event:
+            case "attempted":
+                self._attempted(value)
+            case "replied":
+                self._replied(self._work[number], value)
+            case "built":
+                self._built(self._work[number], value)
+            case "judged":
+                self._judged(self._work[number], value)
+            case "failed":
+                self._failed(self._work[number], value)
+            case "interrupted":
+                self._end(Ending.INTERRUPTED, "interrupted; `resume` continues")
+                self._cancel_waiting()
+            case "tick":
+                pass
+
+    def _attempted(self, attempt: Attempt) -> None:
+        self.journal.attempted(attempt)
+        work = self._work[attempt.number]
+        work.tokens += attempt.tokens
+        work.nano_usd += attempt.nano_usd
+        self.progress.attempts[attempt.kind] += 1
+        self.observer.attempted(attempt, self.progress)
+
+    def _replied(self, work: _Work, reply: Reply) -> None:
+        work.parsed = parse_reply(reply.text)
+        self.journal.replied(work.plan.number, reply, work.parsed)
+        work.reply = reply
+        work.kernel = _kernel_id(work.parsed.code)
+        self._examine(work)
+
+    def _examine(self, work: _Work) -> None:
+        """Send a text to be built, unless it has no kernel or an earlier proposal has the same."""
+        assert work.parsed is not None
+        if not work.parsed.code:
+            self._judged(work, Verdict(Outcome.UNPARSABLE, "no kernel could be read from the reply"))
+        elif self._is_known(work, self._kernels, "kernel"):
+            work.skipped = True
+        else:
+            built = self.judge.build(work.parsed.code)
+            built.add_done_callback(lambda future: self._post("built", work.plan.number, future))
+
+    def _built(self, work: _Work, built: Built) -> None:
+        assert work.parsed is not None
+        work.build = built.build
+        if built.verdict is not None:
+            self._judged(work, built.verdict)
+        elif self._is_known(work, self._builds, "build"):
+            work.skipped = True
+        else:
+            judged = self.judge.judge(work.parsed.code)
+            judged.add_done_callback(lambda future: self._post("judged", work.plan.number, future))
+
+    def _is_known(self, work: _Work, settled: dict[str, int], field: str) -> bool:
+        """Whether an earlier proposal, settled or under way, has the same text or machine code."""
+        identity = getattr(work, field)
+        return identity in settled or any(
+            number < work.plan.number and getattr(other, field) == identity
+            for number, other in self._work.items()
+        )
+
+    def _judged(self, work: _Work, verdict: Verdict) -> None:
+        self.journal.judged(work.plan.number, verdict)
+        work.verdict = verdict
+        work.build = work.build or verdict.build
+
+    def _failed(self, work: _Work, error: BaseException) -> None:
+        if isinstance(error, Stopped):
+            work.future = None  # stays planned; `resume` calls again
+        elif isinstance(error, ProposerError) and not error.fatal:
+            work.failed = True
+        elif isinstance(error, ProposerError):
+            work.future = None
+            self._end(Ending.PROPOSER, str(error))
+            self._stop.set()
+            self._cancel_waiting()
+        else:
+            raise error
+
+    def _cancel_waiting(self) -> None:
+        """Calls that have not begun cost nothing yet: leave them to `resume`."""
+        for work in self._work.values():
+            if work.future is not None and work.reply is None:
+                work.future.cancel()
+
+    # -- settling -----------------------------------------------------------------------------------------
+
+    def _settle(self, work: _Work) -> None:
+        plan = work.plan
+        settled = self._outcome(work)
+        use = None
+        if settled.kind is Kind.TRIAL:
+            use = self.state.use_of(plan, settled)
+        self.journal.settled(plan, settled, work.build, use)
+        self.state.settled(plan, settled)
+        charged = settled.kind is Kind.TRIAL
+        self.budget.settle(work.estimate, charged=charged, tokens=settled.tokens, nano_usd=settled.nano_usd)
+        del self._work[plan.number]
+        self._next_settle += 1
+        improved = self._note(plan, settled, work.kernel, work.build)
+        self._check_ends()
+        self.observer.settled(plan, settled, self.progress, improved)
+
+    def _outcome(self, work: _Work) -> Settled:
+        parsed = work.parsed or Parsed("")
+        usage = work.reply.usage if work.reply else None
+        first = None
+        if not work.failed and parsed.code:
+            first = self._kernels.get(work.kernel)
+            if first is None and work.build:
+                first = self._builds.get(work.build)
+        kind = Kind.FAILED if work.failed else Kind.TRIAL if first is None else Kind.DUPLICATE
+        return Settled(
+            number=work.plan.number,
+            kind=kind,
+            trial=self.progress.trials + 1 if kind is Kind.TRIAL else None,
+            source=parsed.code,
+            name=parsed.name,
+            thought=parsed.thought,
+            verdict=work.verdict if kind is Kind.TRIAL else None,
+            duplicate_of=first,
+            tokens=work.tokens + (usage.tokens if usage else 0),
+            nano_usd=work.nano_usd + (usage.nano_usd if usage else 0),
+        )
+
+    def _note(self, plan: Plan, settled: Settled, kernel: str, build: str) -> bool:
+        """Keep the books that follow from settled proposals; whether it is the best so far."""
+        self.progress.settled(settled)
+        self.progress.in_flight = len(self._work)
+        if settled.kind is Kind.TRIAL and settled.source:
+            self._kernels.setdefault(kernel, plan.number)
+            if build:
+                self._builds.setdefault(build, plan.number)
+        self._repeats = self._repeats + 1 if settled.kind is Kind.DUPLICATE else 0
+        self._failures = self._failures + 1 if settled.kind is Kind.FAILED else 0
+        return self.progress.improved(self.state.best)
+
+    def _check_ends(self) -> None:
+        options, progress = self.options, self.progress
+        speedup = 0.0 if progress.best is None else progress.best.speedup or 0.0
+        stalled = progress.trials - progress.best_trial
+        if self._repeats >= options.most_repeats:
+            self._end(
+                Ending.REPEATS, f"the proposer only repeats itself: {self._repeats} duplicates in a row"
+            )
+        elif self._failures >= options.most_failures:
+            self._end(
+                Ending.PROPOSER,
+                f"{self._failures} proposals in a row without an answer; `resume` tries again",
+            )
+        elif options.target_speedup is not None and speedup >= options.target_speedup:
+            self._end(Ending.TARGET, f"the speedup asked for is reached: {speedup:.2f}x")
+        elif options.stall_trials is not None and stalled >= options.stall_trials:
+            self._end(Ending.STALLED, f"no better kernel in {stalled} trials")
+
+    def _end(self, ending: Ending, reason: str) -> None:
+        if self._ending is None:
+            self._ending = (ending, reason)
+
+    def _note_time(self) -> None:
+        self.progress.seconds = self.budget.elapsed()
+        self.progress.seconds_left = self.budget.seconds_left()
+
+
+def _kernel_id(source: str) -> str:
+    return Kernel(source).id if source else ""
+
+
+def _budget_reason(limit: str, budget: Budget) -> str:
+    match limit:
+        case "tokens":
+            return f"{budget.tokens.used:,} tokens are used; the next call may exceed the limit"
+        case "cost":
+            return f"${budget.nano_usd.used / 1e9:.4f} is spent; the next call may exceed the limit"
+        case "time":
+            return f"the time is up after {budget.elapsed():.0f} s"
+        case _:
+            return f"the limit on {limit} is reached"
