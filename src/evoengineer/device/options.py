@@ -40,6 +40,8 @@ class DeviceOptions:
     limits: Limits = Limits()
     sample_blocks: int = DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: no simulated times
     sampled_only: bool = False  # run only those: results are partial, times are the same
+    reuse_profiles: bool = True  # a launch like an earlier one takes its times; false: every launch is counted
+    poison: bool = False  # device memory is handed out full of ones: NaN in every floating-point format
     profile_file: str = ""  # where the device process leaves the profiles of all launches, as JSON
 
 

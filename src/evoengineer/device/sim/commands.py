@@ -164,7 +164,8 @@ class Commands:
         engine.tick_limit = options.limits.max_instructions
         engine.wall_limit_seconds = options.limits.max_seconds
         engine.reversed_blocks = block_order == "reversed"
-        engine.set_sampling(options.sample_blocks, options.sampled_only)
+        engine.set_sampling(options.sample_blocks, options.sampled_only, options.reuse_profiles)
+        self.memory.poison = options.poison
 
     @property
     def options(self) -> DeviceOptions:

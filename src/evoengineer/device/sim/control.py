@@ -179,9 +179,11 @@ class ControlledDevice:
         memory_bytes: int | None = None,
         sample_blocks: int | None = None,
         sampled_only: bool | None = None,
+        reuse_profiles: bool | None = None,
+        poison: bool | None = None,
     ) -> None:
         """How the launches from here on run; what is not named stays. `memory_bytes` bounds allocations;
-        `sample_blocks` and `sampled_only` are those of DeviceOptions (0 blocks: no times, but quicker)."""
+        the others are those of DeviceOptions (0 sample blocks: no times, but quicker)."""
         if block_order not in (None, "ascending", "reversed"):
             raise UsageError(f"block_order is 'ascending' or 'reversed', not {block_order!r}")
         chosen: dict[str, Any] = {
@@ -193,6 +195,8 @@ class ControlledDevice:
             "memory_bytes": memory_bytes,
             "sample_blocks": sample_blocks,
             "sampled_only": sampled_only,
+            "reuse_profiles": reuse_profiles,
+            "poison": poison,
         }
         self._ask({"request": "configure", **{k: v for k, v in chosen.items() if v is not None}})
 

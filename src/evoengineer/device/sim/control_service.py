@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evoengineer.device.options import DeviceOptions, Limits
+from evoengineer.device.options import Limits
 from evoengineer.device.sim.protocol import receive
 from evoengineer.device.sim.structs import ALLOCATION_KINDS
 
@@ -80,13 +80,12 @@ class ControlService:
             head.get("max_instructions", options.limits.max_instructions),
             head.get("max_seconds", options.limits.max_seconds),
         )
-        options = DeviceOptions(
-            options.device,
-            head.get("threads", options.threads),
-            frozenset(head.get("checks", options.checks)),
-            limits,
-            head.get("sample_blocks", options.sample_blocks),
-            head.get("sampled_only", options.sampled_only),
+        named = ("threads", "sample_blocks", "sampled_only", "reuse_profiles", "poison")
+        options = dataclasses.replace(
+            options,
+            checks=frozenset(head.get("checks", options.checks)),
+            limits=limits,
+            **{name: head[name] for name in named if name in head},
         )
         commands.reconfigure(options, head.get("block_order", commands.block_order))
         if "memory_bytes" in head:

@@ -24,6 +24,7 @@ class MemoryCommands:
         self._memory = memory
         self._card_bytes = device_bytes
         self.limit_bytes = device_bytes  # of everything that a client allocates
+        self.poison = False  # fill new device memory with ones; it still counts as never written
         self._owned: set[int] = set()
         self._registered: dict[int, int] = {}  # host range → its allocation in the shared arena
         self._library = native.load_runtime()
@@ -54,6 +55,8 @@ class MemoryCommands:
         if not address:
             raise CallError(OUT_OF_MEMORY)
         self._owned.add(address)
+        if self.poison and kind == structs.DEVICE:
+            ctypes.memset(address, 0xFF, size)
         return address
 
     def free(self, payload: memoryview) -> None:
