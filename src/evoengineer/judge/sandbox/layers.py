@@ -126,7 +126,7 @@ def _failures() -> dict[str, str]:
 
 def _culprit(stage: str, active: frozenset[str]) -> str | None:
     """The layer that a stage of the launcher belongs to."""
-    verb = stage.split(" ")[0].rstrip(":")
+    verb = stage.split(" ", maxsplit=1)[0].rstrip(":")
     if stage.startswith("mount proc"):
         name = "proc"
     elif verb == "landlock":

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -70,7 +71,7 @@ class Sandboxed:
     def __init__(self, popen: subprocess.Popen[bytes], report: int) -> None:
         self._popen = popen
         self._report = report
-        self._exit: Exit | None = None
+        self._ending: Exit | SandboxError | None = None
         self._lock = threading.Lock()
         self.stdin: IO[bytes] | None = popen.stdin
         self.stdout: IO[bytes] | None = popen.stdout
@@ -82,12 +83,17 @@ class Sandboxed:
         return self._popen.pid
 
     def wait(self, timeout: float | None = None) -> Exit:
-        """Until it has ended and everything it started is gone; subprocess.TimeoutExpired if it has not."""
+        """Until it has ended and everything it started is gone; subprocess.TimeoutExpired if it has not.
+
+        SandboxError if it could not be started.
+        """
         self._popen.wait(timeout)
         with self._lock:
-            if self._exit is None:
-                self._exit = self._read_report()
-            return self._exit
+            if self._ending is None:
+                self._ending = self._read_report()
+        if isinstance(self._ending, SandboxError):
+            raise self._ending
+        return self._ending
 
     def poll(self) -> Exit | None:
         """How it ended, or None while it runs."""
@@ -109,14 +115,13 @@ class Sandboxed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
+        with suppress(SandboxError):  # told already to whoever waited
             self.kill()
-        finally:
-            for stream in (self.stdin, self.stdout, self.stderr):
-                if stream is not None:
-                    stream.close()
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
 
-    def _read_report(self) -> Exit:
+    def _read_report(self) -> Exit | SandboxError:
         with open(self._report, "rb") as file:
             text = file.read().decode("utf-8", "replace")
         kind, _, rest = text.strip().partition(" ")
@@ -132,7 +137,7 @@ class Sandboxed:
             )
         if kind == "failed":
             number, _, stage = rest.partition(" ")
-            raise SandboxError(
+            return SandboxError(
                 f"the sandbox could not start the command: {stage}: {os.strerror(int(number))}",
                 stage=stage,
                 errno=int(number),
@@ -219,8 +224,6 @@ def _drain(stream: IO[bytes]) -> bytes:
 
 
 def _feed(stream: IO[bytes], data: bytes) -> None:
-    try:
+    with suppress(BrokenPipeError):  # the command need not want it all
         stream.write(data)
         stream.close()
-    except BrokenPipeError:
-        pass  # the command did not want it all

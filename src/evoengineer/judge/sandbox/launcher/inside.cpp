@@ -109,7 +109,7 @@ int run_inside(const Spec& spec) {
     if (spec.root) enter_private_root(spec);
     int channel[2];
     check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) == 0, "socketpair");
-    check(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "subreaper");
+    check(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "subreaper");  // for where there is no namespace
     pid_t command = fork();
     check(command >= 0, "fork");
     if (command == 0) become_command(spec, channel[1]);

@@ -51,6 +51,8 @@ int main(int argc, char** argv) {
     sigaddset(&asked, SIGTERM);
     sigprocmask(SIG_BLOCK, &asked, nullptr);
 
+    check(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "subreaper");
+
     int messages[2];
     check(pipe2(messages, O_CLOEXEC) == 0, "pipe");
     const uid_t uid = geteuid();
@@ -66,9 +68,8 @@ int main(int argc, char** argv) {
         _exit(run_inside(spec));
     }
     if (init < 0) {
-        Message failure{Message::kFailure, errno, "clone"};
         char line[64];
-        int n = snprintf(line, sizeof line, "failed %d clone\n", failure.value);
+        int n = snprintf(line, sizeof line, "failed %d clone\n", errno);
         return write(spec.report, line, size_t(n)) == n ? 1 : 125;
     }
     close(messages[1]);

@@ -15,11 +15,11 @@
 #define SYS_close_range 436
 #endif
 
-static void limit(int what, uint64_t value, const char* name) {
+static void limit(int what, uint64_t value, const char* name, uint64_t grace = 0) {
     struct rlimit now;
     check(getrlimit(__rlimit_resource_t(what), &now) == 0, "getrlimit", name);
     if (now.rlim_max != RLIM_INFINITY && now.rlim_max < value) value = now.rlim_max;  // ours may be lower already
-    struct rlimit wanted{value, value};
+    struct rlimit wanted{value - grace, value};
     check(setrlimit(__rlimit_resource_t(what), &wanted) == 0, "setrlimit", name);
 }
 
@@ -31,7 +31,7 @@ void limit_resources(const Spec& spec) {
     if (spec.memory_bytes) limit(RLIMIT_DATA, spec.memory_bytes, "data");
     if (spec.file_bytes) limit(RLIMIT_FSIZE, spec.file_bytes, "fsize");
     if (spec.open_files) limit(RLIMIT_NOFILE, spec.open_files, "nofile");
-    if (spec.cpu_ms) limit(RLIMIT_CPU, spec.cpu_ms / 1000 + 2, "cpu");  // the supervisor is more exact
+    if (spec.cpu_ms) limit(RLIMIT_CPU, spec.cpu_ms / 1000 + 2, "cpu", 1);  // the supervisor is more exact
     // In a user namespace of its own the count starts at nothing; elsewhere it would include our user's others.
     if (spec.tasks && spec.namespaces) limit(RLIMIT_NPROC, spec.tasks + 1, "nproc");
 }

@@ -49,27 +49,22 @@ ssize_t slurp(char* buffer, size_t size, const char* format, int a, int b = 0) {
     return n;
 }
 
-// All descendants of `first`, itself included. Orphans belong to the init, so nobody gets lost.
-int list_tree(pid_t first, pid_t* tree) {
-    int count = 0;
-    tree[count++] = first;
-    for (int i = 0; i < count; i++) {
-        char path[64], buffer[16384];
-        snprintf(path, sizeof path, "/proc/%d/task", tree[i]);
-        DIR* threads = opendir(path);
-        if (!threads) continue;
-        while (dirent* entry = readdir(threads)) {
-            int thread = atoi(entry->d_name);
-            if (thread <= 0 || slurp(buffer, sizeof buffer, "/proc/%d/task/%d/children", tree[i], thread) <= 0) continue;
-            for (char *at = buffer, *end; count < kMaxTree; at = end) {
-                long pid = strtol(at, &end, 10);
-                if (end == at) break;
-                tree[count++] = pid_t(pid);
-            }
+// Append the children of a process; those of each of its threads are listed apart.
+void add_children(pid_t pid, pid_t* tree, int& count) {
+    char path[64], buffer[16384];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR* threads = opendir(path);
+    if (!threads) return;
+    while (dirent* entry = readdir(threads)) {
+        int thread = atoi(entry->d_name);
+        if (thread <= 0 || slurp(buffer, sizeof buffer, "/proc/%d/task/%d/children", pid, thread) <= 0) continue;
+        for (char *at = buffer, *end; count < kMaxTree; at = end) {
+            long child = strtol(at, &end, 10);
+            if (end == at) break;
+            tree[count++] = pid_t(child);
         }
-        closedir(threads);
     }
-    return count;
+    closedir(threads);
 }
 
 void add_process(Usage& usage, pid_t pid, bool init) {
@@ -91,11 +86,17 @@ void add_process(Usage& usage, pid_t pid, bool init) {
         if (char* written = strstr(buffer, "\nwrite_bytes: ")) usage.written_bytes += strtoull(written + 14, nullptr, 10);
 }
 
-Usage measure(pid_t init) {
+// Of the init's descendants. Orphans belong to the init, so nobody gets lost. Stops counting where there are too
+// many already: going through ten thousand threads would take so long that they become twenty.
+Usage measure(pid_t init, uint64_t most_tasks) {
     static pid_t tree[kMaxTree];
     Usage usage{};
-    int count = list_tree(init, tree);
-    for (int i = 0; i < count; i++) add_process(usage, tree[i], i == 0);
+    int count = 0;
+    tree[count++] = init;
+    for (int i = 0; i < count && (!most_tasks || usage.tasks <= most_tasks); i++) {
+        add_process(usage, tree[i], i == 0);
+        if (!most_tasks || usage.tasks <= most_tasks) add_children(tree[i], tree, count);
+    }
     return usage;
 }
 
@@ -107,17 +108,24 @@ const char* exceeded(const Spec& spec, const Usage& usage) {
     return nullptr;
 }
 
-// With a process namespace the init's death is everybody's. Without, go on until no descendant is left.
-void kill_all(const Spec& spec, pid_t init) {
+// Without a process namespace, whose init takes everybody along, orphans become our children: kill until none is left.
+void kill_orphans() {
     static pid_t tree[kMaxTree];
-    for (int round = 0; !spec.namespaces && round < 1000; round++) {
-        int count = list_tree(init, tree);
-        if (count == 1) break;
-        for (int i = 1; i < count; i++) kill(tree[i], SIGKILL);
+    for (;;) {
+        int count = 0;
+        add_children(getpid(), tree, count);
+        for (int i = 0; i < count; i++) {
+            add_children(tree[i], tree, count);
+            kill(tree[i], SIGKILL);
+        }
+        pid_t gone;
+        while ((gone = waitpid(-1, nullptr, WNOHANG | __WALL)) > 0) {}
+        if (gone < 0 && errno == ECHILD) return;
         usleep(500);
     }
-    kill(init, SIGKILL);
 }
+
+long long microseconds(const timeval& t) { return t.tv_sec * 1000000LL + t.tv_usec; }
 
 void report(const Spec& spec, const char* format, const char* text, long long a, long long b = 0, long long c = 0) {
     char line[512];
@@ -140,8 +148,7 @@ int supervise(const Spec& spec, pid_t init, int messages) {
     const uint64_t start = now_ms();
     const char* limit = orphaned ? "orphaned" : "none";
     uint64_t peak = 0;
-    bool over = orphaned;
-    while (!over) {
+    while (!orphaned) {
         uint64_t elapsed = now_ms() - start;
         int wait = kIntervalMs;
         if (spec.wall_ms) {
@@ -159,18 +166,20 @@ int supervise(const Spec& spec, pid_t init, int messages) {
             limit = events[1].revents ? "killed" : "orphaned";
             break;
         }
-        Usage usage = measure(init);
+        Usage usage = measure(init, spec.tasks);
         if (usage.resident_bytes > peak) peak = usage.resident_bytes;
         if (const char* which = exceeded(spec, usage)) {
             limit = which;
             break;
         }
     }
-    if (strcmp(limit, "none")) kill_all(spec, init);
+    bool stopped = strcmp(limit, "none") != 0;
+    Usage last = stopped ? measure(init, spec.tasks) : Usage{};  // the kernel does not account for those that die with their init
+    if (stopped) kill(init, SIGKILL);
     int status = 0;
     rusage used{};
     while (wait4(init, &status, 0, &used) < 0 && errno == EINTR) {}
-    if (spec.namespaces == false) kill_all(spec, getpid());
+    if (!spec.namespaces) kill_orphans();
 
     Message message;
     bool ended = false;
@@ -183,10 +192,10 @@ int supervise(const Spec& spec, pid_t init, int messages) {
     }
     // Killed from outside: as if the command itself had been.
     if (!ended && !WIFSIGNALED(status)) status = SIGKILL;
-    long long cpu_us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000LL + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+    long long cpu_us = microseconds(used.ru_utime) + microseconds(used.ru_stime);
+    if ((long long)last.cpu_ms * 1000 > cpu_us) cpu_us = (long long)last.cpu_ms * 1000;
     if (uint64_t(used.ru_maxrss) * 1024 > peak) peak = uint64_t(used.ru_maxrss) * 1024;
-    bool out_of_time = WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || (WTERMSIG(status) == SIGKILL && spec.cpu_ms && uint64_t(cpu_us) / 1000 >= spec.cpu_ms));
-    if (!strcmp(limit, "none") && out_of_time) limit = "cpu";
+    if (!stopped && WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) limit = "cpu";
     report(spec, "ended %s %lld %lld %lld\n", limit, status, cpu_us, (long long)peak);
     return 0;
 }
