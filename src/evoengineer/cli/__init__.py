@@ -1,5 +1,7 @@
 """The `evoengineer` command.
 
+    evoengineer judge KERNEL.cu --problem P     a verdict on a kernel, with evidence and times
+    evoengineer problems [show|check P]         what can be optimised
     evoengineer sim run FILE.cu…     compile a CUDA program and run it on the simulated GPU
     evoengineer sim exec PROGRAM     run an executable that links libcudart dynamically
     evoengineer sim devices          list the cards that can be simulated
@@ -54,13 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    from evoengineer.cli import sim
+    from evoengineer.cli import judge, problems, sim
 
     parser = Parser(
         prog="evoengineer", description="Evolve CUDA kernels and judge them, with or without a GPU."
     )
     parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    judge.add_commands(groups)
+    problems.add_commands(groups)
     sim.add_commands(groups)
     own, program_arguments = sim.split_arguments(words)
     options, rest = parser.parse_known_args(own)

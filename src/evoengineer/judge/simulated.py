@@ -1,0 +1,164 @@
+"""Judging on the simulated GPU: a device process that outlives candidates, and a sandboxed runner per candidate.
+
+The device's own process counts what a call did and how long it took; the candidate's process only holds the
+thin client. Memory errors, races and uninitialised reads come as the device's report.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evoengineer.device.options import DEFAULT_SAMPLE_BLOCKS, DeviceOptions, Limits
+from evoengineer.device.sim.control import ControlledDevice, Region
+from evoengineer.errors import DeviceError
+from evoengineer.judge.examination import Mode
+from evoengineer.judge.failures import device_rejection, runner_rejection
+from evoengineer.judge.options import JudgeOptions
+from evoengineer.judge.reference import ReferenceProcess, Staged
+from evoengineer.judge.runner_build import runner_program
+from evoengineer.judge.runner_process import Called, CandidateFailure, Fetched, RunnerProcess
+from evoengineer.judge.sandbox import run_policy, start
+
+_ALL_CHECKS = frozenset({"race", "init"})
+_NO_MORE_CHECKS: frozenset[str] = frozenset()
+_MARK_SECONDS = 30.0
+
+
+class SimulatedGpu:
+    """A device process, started in the background and reused from candidate to candidate."""
+
+    def __init__(self, options: JudgeOptions, threads: int) -> None:
+        limits = Limits(max_seconds=options.kernel_seconds)
+        self._options = options
+        self._device = ControlledDevice(DeviceOptions(options.device, threads, limits=limits, sample_blocks=0))
+        self._used = False
+
+    def close(self) -> None:
+        self._device.close()
+
+    @contextmanager
+    def load(self, library: Path, reference: ReferenceProcess) -> Iterator[SimulatedStage]:
+        """A candidate's library in a runner of its own."""
+        if self._used:
+            try:
+                self._device.new_client()
+            except DeviceError:
+                self._device.restart()
+        self._used = True
+        with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
+            runner = self._start_runner(library, reference, Path(scratch))
+            with runner:
+                try:
+                    stage = SimulatedStage(self._device, runner)
+                    stage.open(library)
+                    yield stage
+                finally:
+                    self._device.disconnect()
+
+    def _start_runner(self, library: Path, reference: ReferenceProcess, scratch: Path) -> RunnerProcess:
+        program = runner_program()
+        environment = self._device.client_environment()
+        runtime = Path(environment["LD_PRELOAD"]).parent
+        policy = run_policy(
+            scratch, readable=[program.parent, runtime, library.parent], environment=environment
+        ).with_limits(
+            memory_bytes=self._options.memory_bytes,
+            wall_seconds=self._options.run_seconds + 10,
+            cpu_seconds=self._options.run_seconds + 10,
+        )
+        ours, theirs = socket.socketpair()
+        log = scratch / "log"
+        fds = (theirs.fileno(), reference.inputs_fd, reference.outputs_fd)
+        with theirs, log.open("wb") as output:
+            process = start(
+                [program, *map(str, fds)],
+                policy,
+                pass_fds=(*fds, self._device.client_fd),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        return RunnerProcess(process, ours, log, time.monotonic() + self._options.run_seconds)
+
+
+class SimulatedStage:
+    """A candidate on the simulated GPU."""
+
+    def __init__(self, device: ControlledDevice, runner: RunnerProcess) -> None:
+        self._device, self._runner = device, runner
+        self._mode: Mode | None = None
+
+    def open(self, library: Path) -> None:
+        try:
+            # The device checks every access against the exact bounds of each block: no guard bands, no reuse.
+            self._runner.policy(guard_bytes=0, poison=False, reuse=False)
+            functions = self._runner.open(library)
+        except CandidateFailure as failure:
+            raise self._rejection(failure, "loading the kernel") from failure
+        if "forward" not in functions:
+            named = ", ".join(functions) or "nothing"
+            raise runner_rejection(no_forward(named), "loading the kernel")
+
+    def put(self, number: int, staged: Staged, where: str) -> None:
+        try:
+            self._runner.put(number, staged)
+        except CandidateFailure as failure:
+            raise self._rejection(failure, where) from failure
+
+    def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Region]:
+        self._configure(mode)
+        self._device.mark(_MARK_SECONDS)
+        try:
+            called = self._runner.call(number)
+        except CandidateFailure as failure:
+            raise self._rejection(failure, where) from failure
+        region = self._mark(where)
+        return called, region
+
+    def fetch(self, number: int, where: str) -> tuple[Fetched, Region]:
+        try:
+            fetched = self._runner.fetch(number)
+        except CandidateFailure as failure:
+            raise self._rejection(failure, where) from failure
+        return fetched, self._mark(where)
+
+    def drop(self, number: int) -> None:
+        with contextlib.suppress(CandidateFailure):  # a failure shows at the next call, with its reason
+            self._runner.drop(number)
+
+    def _configure(self, mode: Mode) -> None:
+        if mode is self._mode:
+            return
+        self._mode = mode
+        self._device.configure(
+            checks=_ALL_CHECKS if mode is Mode.CHECKED else _NO_MORE_CHECKS,
+            block_order="reversed" if mode is Mode.REORDERED else "ascending",
+            sample_blocks=DEFAULT_SAMPLE_BLOCKS if mode is Mode.TIMED else 0,
+        )
+
+    def _mark(self, where: str) -> Region:
+        region = self._device.mark(_MARK_SECONDS)
+        if region.failure is not None:
+            raise device_rejection(region.failure, where)
+        return region
+
+    def _rejection(self, failure: CandidateFailure, where: str) -> Exception:
+        """The device knows better than the runner why a kernel failed."""
+        with contextlib.suppress(DeviceError):
+            region = self._device.mark(_MARK_SECONDS)
+            if region.failure is not None and region.failure.kind not in ("interrupted", "protocol"):
+                return device_rejection(region.failure, where)
+        return runner_rejection(failure, where)
+
+
+def no_forward(named: str) -> CandidateFailure:
+    from evoengineer.judge.runner_process import FailureKind
+
+    return CandidateFailure(FailureKind.NAME, f'PYBIND11_MODULE must define "forward"; it defines {named}')
