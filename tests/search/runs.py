@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.search.scripted import ScriptedJudge, task
+
 from evoengineer.archive import Archive, RunJournal
 from evoengineer.archive.canonical import canonical
 from evoengineer.propose.protocol import Estimate, Proposer, Reply, Request, Usage
 from evoengineer.search.budget import Budget
-from evoengineer.search.loop import Loop, LoopOptions, Result
+from evoengineer.search.endings import LoopOptions, Result
+from evoengineer.search.loop import Loop
 from evoengineer.search.methods import Method, find_method
 from evoengineer.search.state import SearchState
 from evoengineer.search.task import Task
-from tests.search.scripted import ScriptedJudge, task
 
 
 class Answers:
@@ -38,7 +40,9 @@ class Answers:
         answer = self.answer(request)
         if isinstance(answer, Exception):
             raise answer
-        return Reply(answer, "toy", Usage(self.tokens // 2, self.tokens - self.tokens // 2, 0, 1000 * self.tokens))
+        return Reply(
+            answer, "toy", Usage(self.tokens // 2, self.tokens - self.tokens // 2, 0, 1000 * self.tokens)
+        )
 
     def prompt(self, number: int) -> str:
         return next(request.user for request in self.requests if request.number == number)

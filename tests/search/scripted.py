@@ -1,8 +1,8 @@
 """A judge and kernels for tests of the search: a text says itself what its verdict is.
 
-    kernel("fast", time=50)                    valid, 50 us
-    kernel("broken", outcome="compile_error")  refused
-    kernel("twin", time=50, build="b1")        another text with the machine code "b1"
+kernel("fast", time=50)                    valid, 50 us
+kernel("broken", outcome="compile_error")  refused
+kernel("twin", time=50, build="b1")        another text with the machine code "b1"
 """
 
 from __future__ import annotations

@@ -19,78 +19,22 @@ from __future__ import annotations
 import queue
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.protocol import Built, Judge
 from evoengineer.judge.verdict import Outcome, Verdict
-from evoengineer.kernel.text import Kernel
-from evoengineer.propose.parse import Parsed, parse_reply
-from evoengineer.propose.protocol import Attempt, Estimate, Proposer, ProposerError, Reply, Request, Stopped
+from evoengineer.propose.parse import parse_reply
+from evoengineer.propose.protocol import Attempt, Proposer, ProposerError, Reply, Request, Stopped
 from evoengineer.search.budget import Budget
+from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reason
 from evoengineer.search.journal import Journal
 from evoengineer.search.progress import Observer, Progress, Silent
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Restored, Settled
 from evoengineer.search.state import SearchState
+from evoengineer.search.work import Work, kernel_id
 
 _TICK_SECONDS = 0.5
-
-
-class Ending(StrEnum):
-    """Why a run ended. All but `FINISHED` and the two early stops can be resumed to the full budget."""
-
-    FINISHED = "finished"  # all trials are charged
-    STALLED = "stalled"  # no better kernel for a while (early stop)
-    TARGET = "target"  # the speedup asked for is reached (early stop)
-    BUDGET = "budget"  # tokens, cost or time do not allow another call
-    REPEATS = "repeats"  # the proposer only repeats itself
-    PROPOSER = "proposer"  # the proposer gives no answers
-    INTERRUPTED = "interrupted"
-
-    @property
-    def status(self) -> str:
-        done = self in (Ending.FINISHED, Ending.STALLED, Ending.TARGET)
-        return "finished" if done else "stopped"
-
-
-@dataclass(frozen=True, slots=True)
-class LoopOptions:
-    workers: int = 4  # calls to the proposer at once
-    most_repeats: int = 25  # duplicates in a row before the run ends
-    most_failures: int = 5  # proposals in a row without an answer before the run ends
-    stall_trials: int | None = None  # stop after so many trials without a better kernel
-    target_speedup: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    ending: Ending
-    reason: str
-    progress: Progress
-
-
-@dataclass(slots=True)
-class _Work:
-    """A proposal under way."""
-
-    plan: Plan
-    estimate: Estimate
-    future: Future[Reply] | None = None
-    reply: Reply | None = None
-    parsed: Parsed | None = None
-    kernel: str = ""  # identity of the normalised text
-    build: str = ""
-    verdict: Verdict | None = None
-    skipped: bool = False  # known to be a duplicate of an earlier proposal
-    failed: bool = False
-    tokens: int = 0  # billed for attempts without an answer
-    nano_usd: int = 0
-
-    @property
-    def complete(self) -> bool:
-        return self.verdict is not None or self.skipped or self.failed
 
 
 class Loop:
@@ -117,7 +61,7 @@ class Loop:
         self.options = options or LoopOptions()
         self.observer: Observer = observer or Silent()
         self.progress = Progress(limit=budget.trials.limit)
-        self._work: dict[int, _Work] = {}  # planned, not settled
+        self._work: dict[int, Work] = {}  # planned, not settled
         self._next_plan = 1
         self._next_settle = 1
         self._kernels: dict[str, int] = {}  # first settled proposal by text
@@ -161,7 +105,7 @@ class Loop:
                 event, number, value = "tick", 0, None
             self._handle(event, number, value)
             if self.budget.out_of_time() and self._ending is None:
-                self._end(Ending.BUDGET, _budget_reason("time", self.budget))
+                self._end(Ending.BUDGET, budget_reason("time", self.budget))
                 self._stop.set()
                 self._cancel_waiting()
             self._note_time()
@@ -228,24 +172,24 @@ class Loop:
     def _refold(self, restored: Restored, settled: Settled) -> int:
         """A settled proposal again; the number of trials that it was charged."""
         self.state.settled(restored.plan, settled)
-        self._note(restored.plan, settled, _kernel_id(settled.source), restored.build)
+        self._note(restored.plan, settled, kernel_id(settled.source), restored.build)
         self._next_settle += 1
         if self._killed:
             self._check_ends()
         return int(settled.kind is Kind.TRIAL)
 
     def _take_up(self, restored: Restored) -> None:
-        work = _Work(restored.plan, restored.estimate)
+        work = Work(restored.plan, restored.estimate)
         work.tokens, work.nano_usd = restored.failed_tokens, restored.failed_nano_usd
         self._work[restored.plan.number] = work
         if restored.reply is not None:
             work.reply = restored.reply
             work.parsed = parse_reply(restored.reply.text)
-            work.kernel = _kernel_id(work.parsed.code)
+            work.kernel = kernel_id(work.parsed.code)
             work.verdict = restored.verdict
             work.build = restored.verdict.build if restored.verdict else ""
 
-    def _start(self, work: _Work) -> None:
+    def _start(self, work: Work) -> None:
         if work.reply is None:
             self._call(work)
         elif not work.complete:
@@ -254,7 +198,7 @@ class Loop:
     def _seed(self) -> None:
         """Judge the baseline, free of charge."""
         source = self.state.task.baseline
-        if not source or _kernel_id(source) in self._kernels:
+        if not source or kernel_id(source) in self._kernels:
             return
         verdict = self.judge.judge(source).result()
         if verdict.timing is None:
@@ -265,7 +209,7 @@ class Loop:
 
     def _seeded(self, settled: Settled) -> None:
         self.state.seeded(settled)
-        self._kernels[_kernel_id(settled.source)] = BASELINE_NUMBER
+        self._kernels[kernel_id(settled.source)] = BASELINE_NUMBER
         if settled.verdict is not None and settled.verdict.build:
             self._builds[settled.verdict.build] = BASELINE_NUMBER
         self.progress.improved(self.state.best)
@@ -284,21 +228,21 @@ class Loop:
         refused = self.budget.reserve(estimate)
         if refused is not None:
             if refused != "trials" and not self._work:
-                self._end(Ending.BUDGET, _budget_reason(refused, self.budget))
+                self._end(Ending.BUDGET, budget_reason(refused, self.budget))
             elif refused == "trials" and not self._work and self.progress.trials < (self.progress.limit or 0):
                 self._end(Ending.BUDGET, "the total of trials is used up")
             return False
         self.journal.planned(plan, estimate)
         self.state.planned(plan)
         self._next_plan += 1
-        work = _Work(plan, estimate)
+        work = Work(plan, estimate)
         self._work[plan.number] = work
         self.progress.in_flight = len(self._work)
         self.observer.planned(plan, self.progress)
         self._call(work)
         return True
 
-    def _call(self, work: _Work) -> None:
+    def _call(self, work: Work) -> None:
         plan = work.plan
         request = Request(
             run=self.run_id,
@@ -351,14 +295,14 @@ class Loop:
         self.progress.attempts[attempt.kind] += 1
         self.observer.attempted(attempt, self.progress)
 
-    def _replied(self, work: _Work, reply: Reply) -> None:
+    def _replied(self, work: Work, reply: Reply) -> None:
         work.parsed = parse_reply(reply.text)
         self.journal.replied(work.plan.number, reply, work.parsed)
         work.reply = reply
-        work.kernel = _kernel_id(work.parsed.code)
+        work.kernel = kernel_id(work.parsed.code)
         self._examine(work)
 
-    def _examine(self, work: _Work) -> None:
+    def _examine(self, work: Work) -> None:
         """Send a text to be built, unless it has no kernel or an earlier proposal has the same."""
         assert work.parsed is not None
         if not work.parsed.code:
@@ -369,7 +313,7 @@ class Loop:
             built = self.judge.build(work.parsed.code)
             built.add_done_callback(lambda future: self._post("built", work.plan.number, future))
 
-    def _built(self, work: _Work, built: Built) -> None:
+    def _built(self, work: Work, built: Built) -> None:
         assert work.parsed is not None
         work.build = built.build
         if built.verdict is not None:
@@ -380,7 +324,7 @@ class Loop:
             judged = self.judge.judge(work.parsed.code)
             judged.add_done_callback(lambda future: self._post("judged", work.plan.number, future))
 
-    def _is_known(self, work: _Work, settled: dict[str, int], field: str) -> bool:
+    def _is_known(self, work: Work, settled: dict[str, int], field: str) -> bool:
         """Whether an earlier proposal, settled or under way, has the same text or machine code."""
         identity = getattr(work, field)
         return identity in settled or any(
@@ -388,12 +332,12 @@ class Loop:
             for number, other in self._work.items()
         )
 
-    def _judged(self, work: _Work, verdict: Verdict) -> None:
+    def _judged(self, work: Work, verdict: Verdict) -> None:
         self.journal.judged(work.plan.number, verdict)
         work.verdict = verdict
         work.build = work.build or verdict.build
 
-    def _failed(self, work: _Work, error: BaseException) -> None:
+    def _failed(self, work: Work, error: BaseException) -> None:
         if isinstance(error, Stopped):
             work.future = None  # stays planned; `resume` calls again
         elif isinstance(error, ProposerError) and not error.fatal:
@@ -414,9 +358,9 @@ class Loop:
 
     # -- settling -----------------------------------------------------------------------------------------
 
-    def _settle(self, work: _Work) -> None:
+    def _settle(self, work: Work) -> None:
         plan = work.plan
-        settled = self._outcome(work)
+        settled = work.settled(self._first(work), self.progress.trials + 1)
         use = None
         if settled.kind is Kind.TRIAL:
             use = self.state.use_of(plan, settled)
@@ -430,27 +374,12 @@ class Loop:
         self._check_ends()
         self.observer.settled(plan, settled, self.progress, improved)
 
-    def _outcome(self, work: _Work) -> Settled:
-        parsed = work.parsed or Parsed("")
-        usage = work.reply.usage if work.reply else None
-        first = None
-        if not work.failed and parsed.code:
-            first = self._kernels.get(work.kernel)
-            if first is None and work.build:
-                first = self._builds.get(work.build)
-        kind = Kind.FAILED if work.failed else Kind.TRIAL if first is None else Kind.DUPLICATE
-        return Settled(
-            number=work.plan.number,
-            kind=kind,
-            trial=self.progress.trials + 1 if kind is Kind.TRIAL else None,
-            source=parsed.code,
-            name=parsed.name,
-            thought=parsed.thought,
-            verdict=work.verdict if kind is Kind.TRIAL else None,
-            duplicate_of=first,
-            tokens=work.tokens + (usage.tokens if usage else 0),
-            nano_usd=work.nano_usd + (usage.nano_usd if usage else 0),
-        )
+    def _first(self, work: Work) -> int | None:
+        """The earlier proposal that this one repeats, by text or by machine code."""
+        if work.failed or work.parsed is None or not work.parsed.code:
+            return None
+        first = self._kernels.get(work.kernel)
+        return self._builds.get(work.build) if first is None and work.build else first
 
     def _note(self, plan: Plan, settled: Settled, kernel: str, build: str) -> bool:
         """Keep the books that follow from settled proposals; whether it is the best so far."""
@@ -489,19 +418,3 @@ class Loop:
     def _note_time(self) -> None:
         self.progress.seconds = self.budget.elapsed()
         self.progress.seconds_left = self.budget.seconds_left()
-
-
-def _kernel_id(source: str) -> str:
-    return Kernel(source).id if source else ""
-
-
-def _budget_reason(limit: str, budget: Budget) -> str:
-    match limit:
-        case "tokens":
-            return f"{budget.tokens.used:,} tokens are used; the next call may exceed the limit"
-        case "cost":
-            return f"${budget.nano_usd.used / 1e9:.4f} is spent; the next call may exceed the limit"
-        case "time":
-            return f"the time is up after {budget.elapsed():.0f} s"
-        case _:
-            return f"the limit on {limit} is reached"

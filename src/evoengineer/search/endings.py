@@ -1,0 +1,54 @@
+"""How a run can end, and the options that decide it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evoengineer.search.budget import Budget
+from evoengineer.search.progress import Progress
+
+
+class Ending(StrEnum):
+    """Why a run ended. All but `FINISHED` and the two early stops can be resumed to the full budget."""
+
+    FINISHED = "finished"  # all trials are charged
+    STALLED = "stalled"  # no better kernel for a while (early stop)
+    TARGET = "target"  # the speedup asked for is reached (early stop)
+    BUDGET = "budget"  # tokens, cost or time do not allow another call
+    REPEATS = "repeats"  # the proposer only repeats itself
+    PROPOSER = "proposer"  # the proposer gives no answers
+    INTERRUPTED = "interrupted"
+
+    @property
+    def status(self) -> str:
+        done = self in (Ending.FINISHED, Ending.STALLED, Ending.TARGET)
+        return "finished" if done else "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    workers: int = 4  # calls to the proposer at once
+    most_repeats: int = 25  # duplicates in a row before the run ends
+    most_failures: int = 5  # proposals in a row without an answer before the run ends
+    stall_trials: int | None = None  # stop after so many trials without a better kernel
+    target_speedup: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    ending: Ending
+    reason: str
+    progress: Progress
+
+
+def budget_reason(limit: str, budget: Budget) -> str:
+    match limit:
+        case "tokens":
+            return f"{budget.tokens.used:,} tokens are used; the next call may exceed the limit"
+        case "cost":
+            return f"${budget.nano_usd.used / 1e9:.4f} is spent; the next call may exceed the limit"
+        case "time":
+            return f"the time is up after {budget.elapsed():.0f} s"
+        case _:
+            return f"the limit on {limit} is reached"
