@@ -68,6 +68,16 @@ public:
         keys_[at] = sector;
         return marks_[at];
     }
+    bool has(uint64_t sector) const {
+        size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
+        while (keys_[at] != ~0ull && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
+        return keys_[at] == sector;
+    }
+    template <class F>
+    void each(F&& call) const {
+        for (uint64_t key : keys_)
+            if (key != ~0ull) call(key);
+    }
 
 private:
     std::vector<uint64_t> keys_;
@@ -78,14 +88,18 @@ private:
 
 extern "C" {
 
-// Sectors of traced requests by what became of them; Python mirrors both structs.
-struct SiteCache { uint64_t l1_hits, l2_hits, cold, stores, cold_stores; };
+// Sectors of traced requests by what became of them; Python mirrors these structs. Sums over samples are
+// weighted: a sample stands for other blocks of the grid.
+struct SiteCache { double l1_hits, l2_hits, cold, stores, cold_stores; };
 // What one sampled block touches of one allocation.
 struct Footprint {
     uint64_t sample, allocation, allocation_bytes, low, high, cold_reads, cold_writes;
+    uint64_t runs;  // contiguous stretches
 };
+struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride; };
 
-uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, SiteCache* sites, Footprint* prints, uint32_t room) {
+uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, SiteCache* sites, Footprint* prints,
+                   uint32_t room) {
     uint32_t used = 0;
     for (size_t sample = 0; sample < counted_blocks().size(); sample++) {
         const Counted& c = counted_blocks()[sample];
@@ -100,13 +114,14 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, SiteCache* sites, Footp
         Allocation last{};
         uint32_t current = 0;
         const uint32_t first = used;
+        const double weight = weights[sample];
         auto print = [&](uint64_t address) -> Footprint* {
             if (address - last.start >= last.bytes && !memory_find(address, &last)) return nullptr;
             if (current < used && current >= first && prints[current].allocation == last.start) return &prints[current];
             for (uint32_t i = first; i < used; i++)
                 if (prints[i].allocation == last.start) return &prints[current = i];
             if (used == room) return nullptr;
-            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0};
+            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0};
             return &prints[current = used++];
         };
         for (uint32_t i : order) {
@@ -121,22 +136,22 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, SiteCache* sites, Footp
                 if (a.kind == kTraceAtomic) mark |= 2;
                 if (a.kind == kTraceLoad || local) {
                     if (l1.touch(sector)) {
-                        s.l1_hits++;
+                        s.l1_hits += weight;
                         continue;
                     }
                     if (a.kind == kTraceLocalStore) continue;  // written back later, if ever
                 }
                 if (!loads) {
-                    s.stores++;
-                    if (unwritten) s.cold_stores++;
+                    s.stores += weight;
+                    if (unwritten) s.cold_stores += weight;
                     l2.touch(sector);
                 } else if (fresh) {
-                    s.cold++;
+                    s.cold += weight;
                     l2.touch(sector);
                 } else if (l2.touch(sector)) {
-                    s.l2_hits++;
+                    s.l2_hits += weight;
                 } else {
-                    s.cold++;  // it was there, and had to go
+                    s.cold += weight;  // it was there, and had to go
                 }
                 Footprint* p = local ? nullptr : print(sector * 32);
                 if (!p) continue;
@@ -146,48 +161,45 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, SiteCache* sites, Footp
                 if ((!loads || a.kind == kTraceAtomic) && unwritten) p->cold_writes++;
             }
         }
+        seen.each([&](uint64_t sector) {
+            Footprint* p = seen.has(sector - 1) ? nullptr : print(sector * 32);
+            if (p) p->runs++;
+        });
     }
     return used;
 }
 
-// Totals over all samples: executions and lanes per block, the executions of the warp that ran it most
-// (summed over samples), and what sites did.
-void rt_count_totals(uint64_t* executions, uint64_t* lanes, uint64_t* most, SiteCount* sites) {
-    for (const Counted& c : counted_blocks()) {
+// Totals over all samples, weighted: executions and lanes per block, the executions of the warp that ran it
+// most, what sites did, and the PTX instructions run by the warps of each of four schedulers.
+void rt_count_totals(const double* weights, const uint32_t* instructions, double* executions, double* lanes,
+                     double* most, SiteTotal* sites, double* schedulers) {
+    for (size_t sample = 0; sample < counted_blocks().size(); sample++) {
+        const Counted& c = counted_blocks()[sample];
+        const double weight = weights[sample];
         for (uint32_t b = 0; b < c.blocks; b++) {
             uint32_t top = 0;
             for (uint32_t w = 0; w < c.warps; w++) {
                 uint32_t n = c.executions[size_t(w) * c.blocks + b];
-                executions[b] += n;
+                executions[b] += weight * n;
+                schedulers[w % 4] += weight * n * (instructions[b] + 1);
                 top = std::max(top, n);
             }
-            most[b] += top;
-            lanes[b] += c.lanes[b];
+            most[b] += weight * top;
+            lanes[b] += weight * double(c.lanes[b]);
         }
         for (size_t i = 0; i < c.sites.size(); i++) {
             const SiteCount& s = c.sites[i];
-            SiteCount& t = sites[i];
-            if (!t.stride) t.stride = s.stride;
-            for (uint32_t k = 0; k < 4; k++) t.requests[k] += s.requests[k];
-            t.lanes += s.lanes;
-            t.sectors += s.sectors;
-            t.lines += s.lines;
-            t.wavefronts += s.wavefronts;
-            t.least += s.least;
-            t.serial += s.serial;
-            t.traced += s.traced;
+            SiteTotal& t = sites[i];
+            if (t.stride == 0) t.stride = double(s.stride);
+            for (uint32_t k = 0; k < 4; k++) t.requests[k] += weight * double(s.requests[k]);
+            t.lanes += weight * double(s.lanes);
+            t.sectors += weight * double(s.sectors);
+            t.lines += weight * double(s.lines);
+            t.wavefronts += weight * double(s.wavefronts);
+            t.least += weight * double(s.least);
+            t.serial += weight * double(s.serial);
+            t.traced += weight * double(s.traced);
         }
-    }
-}
-
-// PTX instructions that each sampled block ran (warp-level), to see how uneven blocks are.
-void rt_count_work(const uint32_t* instructions, uint64_t* work) {
-    for (size_t i = 0; i < counted_blocks().size(); i++) {
-        const Counted& c = counted_blocks()[i];
-        work[i] = 0;
-        for (uint32_t w = 0; w < c.warps; w++)
-            for (uint32_t b = 0; b < c.blocks; b++)
-                work[i] += uint64_t(c.executions[size_t(w) * c.blocks + b]) * (instructions[b] + 1);
     }
 }
 
@@ -204,10 +216,6 @@ void rt_count_atomics(uint64_t* most, uint64_t* all, uint64_t* shared_address) {
             *shared_address = std::max<uint64_t>(*shared_address, ++blocks[address]);
         }
 }
-
-uint32_t rt_sizeof_site_count() { return sizeof(SiteCount); }
-uint32_t rt_sizeof_site_cache() { return sizeof(SiteCache); }
-uint32_t rt_sizeof_footprint() { return sizeof(Footprint); }
 
 void rt_count_release() { begin_counting(Launch{}); }
 

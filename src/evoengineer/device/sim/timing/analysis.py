@@ -23,7 +23,9 @@ from evoengineer.device.sim.timing.ptxas import Resources
 from evoengineer.device.sim.timing.sass import MachineInstr
 
 _LINE_BYTES, _SECTOR_BYTES = 128, 32
+_BARRIER_LANES_PER_CLOCK = 16  # CUDA C++ Programming Guide: __syncthreads
 _FILL_BYTES_PER_CLOCK = 64  # from L2 into one multiprocessor
+_PER_SCHEDULER = frozenset({"issue", "fma", "alu", "half", "fp64", "sfu", "uniform"})
 _CAS = 0x18D  # ATOMS.CAS, the heart of a retry loop
 
 
@@ -120,11 +122,15 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         latency = 0.0
         for n in group:
             latency += blocks[n].most / samples * durations[n]
+            if code.machine.instrs[blocks[n].last - 1].operation == opcodes.BAR:
+                latency += blocks[n].most / samples * constants.barrier_clocks
             for name, clocks in busy[n].items():
                 use[name] += clocks * blocks[n].executions / samples
             for name, clocks in memory_use[n].items():
                 use[name] += clocks / samples
         use["fma"] = max(use.pop("imad", 0.0), use.get("fma", 0.0))
+        for name in _PER_SCHEDULER & use.keys():
+            use[name] *= counters.imbalance
         parts.append(Phase(latency, max(use.values(), default=0.0)))
         for name, clocks in use.items():
             total[name] += clocks
@@ -132,7 +138,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         total[name] += clocks / samples
     sums = _sums(measured, scale)
     grown = shape.blocks / samples
-    l2_bytes = _SECTOR_BYTES * grown * (sums["l2_sectors"] + sums["store_sectors"] + sums["atomic_sectors"])
+    l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + _LINE_BYTES * sums["written_lines"])
     total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / _FILL_BYTES_PER_CLOCK
     work = Work(
         shape.blocks,
@@ -142,6 +148,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         l2_bytes,
         traffic.dram_read,
         traffic.dram_written,
+        traffic.pieces,
         _atomic_clocks(counters, shape),
     )
     instructions = sum(b.executions * (b.last - b.first) for b in blocks) * grown
@@ -159,7 +166,14 @@ def _traffic(measured: Measured, resident: Mapping[int, float]) -> tuple[Traffic
     scale = seen / traced if traced else 1.0
     wave = shape.resident * shape.card.sm_count
     traffic = grid_traffic(
-        measured.footprints, counters.samples, shape.grid, wave, shape.card.l2_bytes, scale, resident
+        measured.footprints,
+        counters.samples,
+        counters.weights,
+        shape.grid,
+        wave,
+        shape.card.l2_bytes,
+        scale,
+        resident,
     )
     return traffic, scale
 
@@ -242,6 +256,7 @@ def _block_use(code: KernelCode, block: MachineBlock, card: Profile) -> dict[str
         "sfu": counts["sfu"] * lanes / card.sfu_per_clock,
         "uniform": counts["uniform"] * 2 / card.schedulers_per_sm,
         "lsu": counts["exchange"] * lanes / card.shuffle_per_clock,
+        "barrier": counts["barrier"] * lanes / _BARRIER_LANES_PER_CLOCK,
     }
     return {name: clocks for name, clocks in use.items() if clocks}
 
@@ -259,8 +274,15 @@ def _memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str
     busiest = max(range(len(blocks)), key=lambda n: blocks[n].executions, default=0)
     use: list[dict[str, float]] = [defaultdict(float) for _ in blocks]
     for site, count in enumerate(measured.counters.sites):
-        clocks = count.wavefronts * _LINE_BYTES / card.shared_bytes_per_clock
-        clocks += count.lines * _LINE_BYTES / card.l1_bytes_per_clock
+        # Addresses come in at the rate of the load/store lanes, data goes out at the rate of the banks.
+        least = 32 / card.lsu_per_clock
+        clocks = max(
+            count.wavefronts * _LINE_BYTES / card.shared_bytes_per_clock, count.requests[SHARED] * least
+        )
+        clocks += max(
+            count.lines * _LINE_BYTES / card.l1_bytes_per_clock,
+            (count.requests[GLOBAL] + count.requests[LOCAL]) * least,
+        )
         if site in code.atomic_sites and count.requests[SHARED]:
             clocks += max(count.serial - count.requests[SHARED], 0)
         if clocks:
@@ -309,10 +331,11 @@ def _sums(measured: Measured, scale: float) -> dict[str, float]:
         sums["l2_hits"] += cache.l2_hits * grow
         sums["cold"] += cache.cold * grow
         if number in code.atomic_sites:
-            sums["atomic_sectors"] += count.sectors
+            sums["written_lines"] += count.sectors if count.requests[GLOBAL] else 0
         else:
             sums["l2_sectors"] += (cache.l2_hits + cache.cold) * grow
-            sums["store_sectors"] += cache.stores * grow
+            # The L2 takes writes line by line: a few bytes of a line cost as much as all of it.
+            sums["written_lines"] += count.lines if cache.stores and count.requests[GLOBAL] else 0
         width = code.count_bytes[number] & 0x7F if number < len(code.count_bytes) else 0
         if count.requests[GLOBAL]:
             sums["useful"] += min(count.lanes * width, count.sectors * _SECTOR_BYTES)

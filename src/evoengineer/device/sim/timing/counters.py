@@ -9,66 +9,57 @@ GLOBAL, SHARED, LOCAL, ELSEWHERE = range(4)
 _ROOM = 4096  # footprints
 
 
-class SiteCountStruct(c.Structure):
+class SiteTotal(c.Structure):
     _fields_ = (
-        ("requests", c.c_uint64 * 4),
-        ("lanes", c.c_uint64),
-        ("sectors", c.c_uint64),
-        ("lines", c.c_uint64),
-        ("wavefronts", c.c_uint64),
-        ("least", c.c_uint64),
-        ("serial", c.c_uint64),
-        ("stride", c.c_int64),
-        ("traced", c.c_uint64),
+        ("requests", c.c_double * 4),
+        ("lanes", c.c_double),
+        ("sectors", c.c_double),
+        ("lines", c.c_double),
+        ("wavefronts", c.c_double),
+        ("least", c.c_double),
+        ("serial", c.c_double),
+        ("traced", c.c_double),
+        ("stride", c.c_double),
     )
 
 
-class SiteCacheStruct(c.Structure):
-    _fields_ = (
-        ("l1_hits", c.c_uint64),
-        ("l2_hits", c.c_uint64),
-        ("cold", c.c_uint64),
-        ("stores", c.c_uint64),
-        ("cold_stores", c.c_uint64),
-    )
+class SiteCacheTotal(c.Structure):
+    _fields_ = tuple((name, c.c_double) for name in ("l1_hits", "l2_hits", "cold", "stores", "cold_stores"))
 
 
 class FootprintStruct(c.Structure):
-    _fields_ = (
-        ("sample", c.c_uint64),
-        ("allocation", c.c_uint64),
-        ("allocation_bytes", c.c_uint64),
-        ("low", c.c_uint64),
-        ("high", c.c_uint64),
-        ("cold_reads", c.c_uint64),
-        ("cold_writes", c.c_uint64),
-    )
+    _fields_ = tuple(
+        (name, c.c_uint64)
+        for name in (
+            "sample", "allocation", "allocation_bytes", "low", "high", "cold_reads", "cold_writes", "runs"
+        )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class SiteCount:
-    """Accesses of one PTX instruction, summed over the sampled blocks."""
+    """Accesses of one PTX instruction, summed over the sampled blocks by weight."""
 
-    requests: tuple[int, int, int, int]  # warp-level, by where they went: global, shared, local, elsewhere
-    lanes: int
-    sectors: int
-    lines: int
-    wavefronts: int  # shared memory
-    least: int  # the same without bank conflicts
-    serial: int  # atomics: lanes at the busiest address, summed over requests
+    requests: tuple[float, float, float, float]  # warp-level, by where they went: global, shared, local, elsewhere
+    lanes: float
+    sectors: float
+    lines: float
+    wavefronts: float  # shared memory
+    least: float  # the same without bank conflicts
+    serial: float  # atomics: lanes at the busiest address, summed over requests
     stride: int  # bytes between neighbouring lanes in the first request
-    traced: int  # sectors that the cache model saw
+    traced: float  # sectors that the cache model saw
 
 
 @dataclass(frozen=True, slots=True)
 class SiteCache:
     """Where traced sectors of a site were found."""
 
-    l1_hits: int
-    l2_hits: int
-    cold: int
-    stores: int
-    cold_stores: int
+    l1_hits: float
+    l2_hits: float
+    cold: float
+    stores: float
+    cold_stores: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,61 +73,98 @@ class Footprint:
     high: int
     read_bytes: int
     written_bytes: int
+    runs: int  # contiguous stretches that it consists of
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
+    """Sums over the samples, each weighted by the blocks it stands for; weights have a mean of one."""
+
     samples: tuple[int, ...]  # block indices
-    executions: tuple[int, ...]  # warp-level, per PTX block of all functions, summed over samples
-    lanes: tuple[int, ...]
-    most: tuple[int, ...]  # of the warp that ran it most, summed over samples
+    weights: tuple[float, ...]
+    executions: tuple[float, ...]  # warp-level, per PTX block of all functions
+    lanes: tuple[float, ...]
+    most: tuple[float, ...]  # of the warp that ran it most
     sites: tuple[SiteCount, ...]
+    schedulers: tuple[float, float, float, float]  # PTX instructions of the warps that each scheduler gets
     busiest_address: int  # atomic lanes at the busiest global address of all samples
     atomic_lanes: int
     atomic_sharing: int  # sampled blocks that use that address
 
+    @property
+    def imbalance(self) -> float:
+        """How much more the busiest of four schedulers has to do than the average; 1 is even."""
+        total = sum(self.schedulers)
+        return 4 * max(self.schedulers) / total if total else 1.0
 
-def read_counters(runtime: c.CDLL, samples: tuple[int, ...], blocks: int, sites: int) -> Counters:
-    executions, lanes, most = ((c.c_uint64 * blocks)() for _ in range(3))
-    counts = (SiteCountStruct * max(sites, 1))()
-    runtime.rt_count_totals(executions, lanes, most, counts)
+
+def read_counters(
+    runtime: c.CDLL,
+    samples: tuple[int, ...],
+    weights: tuple[float, ...],
+    instructions: tuple[int, ...],
+    sites: int,
+) -> Counters:
+    """`instructions` are those of each PTX block."""
+    blocks = len(instructions)
+    executions, lanes, most = ((c.c_double * blocks)() for _ in range(3))
+    totals = (SiteTotal * max(sites, 1))()
+    schedulers = (c.c_double * 4)()
+    sizes = (c.c_uint32 * blocks)(*instructions)
+    weighted = (c.c_double * len(weights))(*weights)
+    runtime.rt_count_totals(weighted, sizes, executions, lanes, most, totals, schedulers)
     top, everything, sharing = c.c_uint64(), c.c_uint64(), c.c_uint64()
     runtime.rt_count_atomics(c.byref(top), c.byref(everything), c.byref(sharing))
     return Counters(
         samples,
+        weights,
         tuple(executions),
         tuple(lanes),
         tuple(most),
         tuple(
             SiteCount(
-                tuple(s.requests), s.lanes, s.sectors, s.lines, s.wavefronts, s.least, s.serial, s.stride, s.traced
+                (s.requests[0], s.requests[1], s.requests[2], s.requests[3]),
+                s.lanes,
+                s.sectors,
+                s.lines,
+                s.wavefronts,
+                s.least,
+                s.serial,
+                int(s.stride),
+                s.traced,
             )
-            for s in counts[:sites]
+            for s in totals[:sites]
         ),
+        (schedulers[0], schedulers[1], schedulers[2], schedulers[3]),
         top.value,
         everything.value,
         sharing.value,
     )
 
 
-def replay(runtime: c.CDLL, sites: int, l1_bytes: int, l2_bytes: int) -> tuple[list[SiteCache], list[Footprint]]:
+def replay(
+    runtime: c.CDLL, weights: tuple[float, ...], sites: int, l1_bytes: int, l2_bytes: int
+) -> tuple[list[SiteCache], list[Footprint]]:
     """Send the traces through caches of these sizes (a block's share)."""
-    caches = (SiteCacheStruct * max(sites, 1))()
+    caches = (SiteCacheTotal * max(sites, 1))()
     prints = (FootprintStruct * _ROOM)()
-    used = runtime.rt_replay(c.c_uint64(l1_bytes), c.c_uint64(l2_bytes), caches, prints, c.c_uint32(_ROOM))
+    weighted = (c.c_double * len(weights))(*weights)
+    used = runtime.rt_replay(
+        c.c_uint64(l1_bytes), c.c_uint64(l2_bytes), weighted, caches, prints, c.c_uint32(_ROOM)
+    )
     return (
         [SiteCache(s.l1_hits, s.l2_hits, s.cold, s.stores, s.cold_stores) for s in caches[:sites]],
         [
             Footprint(
-                p.sample, p.allocation, p.allocation_bytes, p.low, p.high, 32 * p.cold_reads, 32 * p.cold_writes
+                p.sample,
+                p.allocation,
+                p.allocation_bytes,
+                p.low,
+                p.high,
+                32 * p.cold_reads,
+                32 * p.cold_writes,
+                p.runs,
             )
             for p in prints[:used]
         ],
     )
-
-
-def work_of_samples(runtime: c.CDLL, samples: int, instructions: list[int]) -> list[int]:
-    """PTX instructions (warp-level) that each sampled block ran."""
-    work = (c.c_uint64 * max(samples, 1))()
-    runtime.rt_count_work((c.c_uint32 * len(instructions))(*instructions), work)
-    return list(work[:samples])

@@ -23,6 +23,8 @@ _ANCHORS = frozenset({"shared", "global", "local", "exchange", "tensor", "barrie
 _ARITHMETIC = frozenset({"fma", "half", "fp64", "sfu"})
 _ENDS = frozenset({opcodes.BRA, opcodes.EXIT, opcodes.RET, opcodes.BRX, 0x146, 0x14A, 0x14C})  # and JMP, JMX, KILL
 _READ_CLOCKS = 14  # until a memory instruction has read its operands
+_MOST_OUTSTANDING = 64  # results per scoreboard
+_TURNS = 3
 
 
 @dataclass(slots=True)
@@ -121,6 +123,35 @@ def _copies(
 LatencyOf = Callable[[MachineInstr], float]
 
 
+@dataclass(slots=True)
+class _Scoreboards:
+    """Clocks at which outstanding results arrive, per scoreboard, and copies to shared memory not yet in a group."""
+
+    releases: list[list[float]]
+    copies: float = 0.0
+
+    def wait(self, mask: int, now: float) -> float:
+        for i in range(6):
+            if mask >> i & 1 and self.releases[i]:
+                now = max(now, *self.releases[i])
+                self.releases[i] = []
+        return now
+
+    def wait_until(self, board: int, allowed: int, now: float) -> float:
+        """Until no more than `allowed` results are outstanding."""
+        if board >= 6 or len(self.releases[board]) <= allowed:
+            return now
+        order = sorted(self.releases[board])
+        done = len(order) - allowed
+        self.releases[board] = order[done:]
+        return max(now, order[done - 1])
+
+    def later(self, clocks: float) -> _Scoreboards:
+        """The same, seen from a moment that many clocks later."""
+        kept = [[r - clocks for r in board if r > clocks][-_MOST_OUTSTANDING:] for board in self.releases]
+        return _Scoreboards(kept, max(self.copies - clocks, 0.0))
+
+
 def pace(
     code: MachineCode, blocks: list[MachineBlock], latency_of: LatencyOf
 ) -> tuple[list[float], dict[int, float]]:
@@ -130,33 +161,39 @@ def pace(
         for s in block.successors:
             if s not in before or blocks[before[s]].executions < block.executions:
                 before[s] = n
-    leftovers: list[list[float]] = [[0.0] * 6 for _ in blocks]
+    after = [_Scoreboards([[] for _ in range(6)]) for _ in blocks]
     durations = [0.0] * len(blocks)
     waits: dict[int, float] = {}
-    for turn in range(3):
+    for turn in range(_TURNS):  # a loop's first turn does not yet know what its end leaves outstanding
         waits = defaultdict(float)
         for n, block in enumerate(blocks):
             if block.executions == 0 and turn:
                 continue
-            board = list(leftovers[before[n]]) if n in before else [0.0] * 6
+            boards = after[before[n]].later(0.0) if n in before else _Scoreboards([[] for _ in range(6)])
             now = 0.0
             for instr in code.instrs[block.first : block.last]:
-                ready = now
-                for i in range(6):
-                    if instr.waits >> i & 1 and board[i] > ready:
-                        ready = board[i]
+                ready = boards.wait(instr.waits, now)
+                if instr.operation == opcodes.DEPBAR:
+                    ready = boards.wait_until(instr.sets, instr.bytes, ready)
                 waits[instr.line] += (ready - now) * block.executions
                 now = ready
-                if instr.sets >= 0:
-                    board[instr.sets] = max(board[instr.sets], now + latency_of(instr))
-                if instr.reads >= 0:
-                    board[instr.reads] = max(board[instr.reads], now + _READ_CLOCKS)
-                if instr.operation == opcodes.DEPBAR:
-                    now += 1
+                _issue(instr, boards, now, latency_of)
                 now += max(instr.stall, 1)
             durations[n] = now
-            leftovers[n] = [max(release - now, 0.0) for release in board]
+            after[n] = boards.later(now)
     return durations, dict(waits)
+
+
+def _issue(instr: MachineInstr, boards: _Scoreboards, now: float, latency_of: LatencyOf) -> None:
+    if instr.operation == opcodes.LDGSTS:
+        boards.copies = max(boards.copies, now + latency_of(instr))
+    elif instr.operation == opcodes.LDGDEPBAR and instr.sets >= 0:
+        boards.releases[instr.sets].append(max(boards.copies, now))
+        return
+    if instr.sets >= 0 and instr.operation != opcodes.DEPBAR:
+        boards.releases[instr.sets].append(now + latency_of(instr))
+    if instr.reads >= 0:
+        boards.releases[instr.reads].append(now + _READ_CLOCKS)
 
 
 def phases(code: MachineCode, blocks: list[MachineBlock]) -> list[list[int]]:

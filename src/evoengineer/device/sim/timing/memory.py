@@ -22,6 +22,7 @@ class Traffic:
 
     dram_read: float
     dram_written: float
+    pieces: float  # contiguous stretches that they come in, as far as blocks that run together go
     cold: float  # read by blocks that had not read them before
     touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
 
@@ -39,12 +40,15 @@ class Motion:
     read_bytes: float  # by one block
     written_bytes: float
     fresh: float  # part of a footprint that its neighbour before it has not touched
+    run_bytes: float  # length of its contiguous stretches
+    joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
     allocation_bytes: int
 
 
 def grid_traffic(
     footprints: Sequence[Footprint],
     samples: Sequence[int],
+    weights: Sequence[float],
     grid: tuple[int, int, int],
     wave: int,
     l2_bytes: int,
@@ -54,30 +58,45 @@ def grid_traffic(
     """`wave` blocks run at a time; `scale` makes up for a trace cut short; `resident` maps allocations to the
     fraction of them that L2 holds when the launch begins."""
     motions = {
-        start: _motion(prints, samples, grid, scale) for start, prints in _by_allocation(footprints).items()
+        start: _motion(prints, samples, weights, grid, scale)
+        for start, prints in _by_allocation(footprints).items()
     }
     blocks = grid[0] * grid[1] * grid[2]
     wave = max(min(wave, blocks), 1)
-    waves = -(-blocks // wave)
     footprint = sum(
         min(distinct_blocks(m.along, grid, wave) * m.fresh * (m.read_bytes + m.written_bytes), m.allocation_bytes)
         for m in motions.values()
     )
     kept = kept_fraction(footprint, l2_bytes)
-    read = written = cold = 0.0
+    read = written = cold = pieces = 0.0
     touched: dict[int, float] = {}
     for start, m in motions.items():
-        each_wave = distinct_blocks(m.along, grid, wave)
         everywhere = distinct_blocks(m.along, grid, blocks)
-        again = max(waves * each_wave - everywhere, 0.0)
+        in_waves = blocks // wave * distinct_blocks(m.along, grid, wave)
+        if blocks % wave:
+            in_waves += distinct_blocks(m.along, grid, blocks % wave)
+        again = max(in_waves - everywhere, 0.0) * m.fresh * (1 - kept)
         volume = min(everywhere * m.fresh * m.read_bytes, float(m.allocation_bytes))
-        repeated = again * m.fresh * m.read_bytes * (1 - kept)
-        read += volume * (1 - resident.get(start, 0.0)) + repeated
         stored = min(everywhere * m.fresh * m.written_bytes, float(m.allocation_bytes))
-        written += stored + again * m.fresh * m.written_bytes * (1 - kept)
+        fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
+        evicted = stored + again * m.written_bytes
+        read += fetched
+        written += evicted
+        pieces += (fetched + evicted) / _joined_run(m, grid, wave)
         cold += blocks * m.read_bytes
         touched[start] = max(volume, stored)
-    return Traffic(read, written, cold, touched)
+    return Traffic(read, written, pieces, cold, touched)
+
+
+def _joined_run(m: Motion, grid: tuple[int, int, int], wave: int) -> float:
+    """Contiguous bytes once the stretches of blocks that run together are joined."""
+    run, left = m.run_bytes, float(wave)
+    for axis in range(3):
+        extent = min(float(grid[axis]), max(left, 1.0))
+        if m.joins[axis]:
+            run *= extent
+        left /= grid[axis]
+    return max(min(run, float(m.allocation_bytes)), 32.0)
 
 
 def kept_fraction(footprint: float, l2_bytes: int) -> float:
@@ -111,28 +130,44 @@ def _by_allocation(footprints: Sequence[Footprint]) -> dict[int, list[Footprint]
 
 
 def _motion(
-    prints: list[Footprint], samples: Sequence[int], grid: tuple[int, int, int], scale: float
+    prints: list[Footprint],
+    samples: Sequence[int],
+    weights: Sequence[float],
+    grid: tuple[int, int, int],
+    scale: float,
 ) -> Motion:
     at = {_place(samples[p.sample], grid): p for p in prints}
-    along = [False, False, False]
+    largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
+    touched = max(largest.read_bytes, largest.written_bytes)
+    run = touched / max(largest.runs, 1)
+    along, joins = [False, False, False], [False, False, False]
     shifts: list[float] = []
     for axis in range(3):
         if grid[axis] == 1:
             continue
         moves = _steps(at, axis)
-        along[axis] = any(moves) if moves else True
-        if moves and any(moves):
-            shifts.append(sorted(abs(m) for m in moves if m)[len([m for m in moves if m]) // 2])
-    count = len(samples)
-    read = scale * sum(p.read_bytes for p in prints) / count
-    written = scale * sum(p.written_bytes for p in prints) / count
-    extent = max((p.high - p.low for p in prints), default=1) or 1
-    dense = max(p.read_bytes + p.written_bytes for p in prints) > 0.5 * extent
+        moved = sorted(abs(m) for m in moves if m)
+        along[axis] = bool(moved) or not moves
+        if moved:
+            shift = moved[len(moved) // 2]
+            shifts.append(shift)
+            joins[axis] = shift <= run
+    count = sum(weights)
+    read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
+    written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
+    extent = max(largest.high - largest.low, 1)
     fresh = 1.0
-    if dense and sum(along) == 1 and shifts:  # a window that slides by less than its length
+    if touched > 0.5 * extent and sum(along) == 1 and shifts:  # a window that slides by less than its length
         fresh = min(1.0, shifts[0] / extent)
-    size = max(p.allocation_bytes for p in prints)
-    return Motion((along[0], along[1], along[2]), read, written, fresh, size)
+    return Motion(
+        (along[0], along[1], along[2]),
+        read,
+        written,
+        fresh,
+        run,
+        (joins[0], joins[1], joins[2]),
+        largest.allocation_bytes,
+    )
 
 
 def _steps(at: Mapping[tuple[int, int, int], Footprint], axis: int) -> list[float]:

@@ -31,7 +31,9 @@ class Constants:
     block_start_clocks: float = 250.0  # before a block's first instruction
     dram_efficiency: float = 0.92  # of the peak, for reads
     write_penalty: float = 0.06  # the further loss when all traffic is writes
+    piece_bytes: float = 96.0  # what a new place in DRAM costs, as if so many bytes more were moved
     l2_efficiency: float = 0.75
+    barrier_clocks: float = 30.0  # from the last warp's arrival to the first that goes on
     issue_efficiency: float = 0.93
 
 
@@ -57,6 +59,7 @@ class Work:
     l2_bytes: float  # whole grid, from and to L2
     dram_read: float
     dram_written: float
+    dram_pieces: float  # contiguous stretches
     atomic_clocks: float  # updates of the busiest address, one after the other
 
 
@@ -84,7 +87,7 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     efficiency = constants.dram_efficiency
     if moved:
         efficiency *= 1 - constants.write_penalty * work.dram_written / moved
-    dram_ns = moved / (card.dram_bytes_per_second * efficiency) * 1e9
+    dram_ns = (moved + constants.piece_bytes * work.dram_pieces) / (card.dram_bytes_per_second * efficiency) * 1e9
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
     terms = {
         "latency": latency_ns,

@@ -21,7 +21,7 @@ from evoengineer.device.sim.timing.counters import read_counters, replay
 from evoengineer.device.sim.timing.ptxas import Assembler, Resources
 from evoengineer.device.sim.timing.report import launch_profile
 from evoengineer.device.sim.timing.profile import LaunchProfile
-from evoengineer.device.sim.timing.sampling import choose_blocks
+from evoengineer.device.sim.timing.sampling import choose_blocks, weigh_blocks
 from evoengineer.device.sim.timing.sass import MachineCode, read_code
 
 TRACED_REQUESTS = 400_000  # of all samples together
@@ -119,13 +119,15 @@ class Profiler:
         """Read the counters of the launch that has just run."""
         runtime = load_runtime()
         sites = len(image.plan.sites)
-        counters = read_counters(runtime, samples, image.block_count, sites)
+        code = self.code(image)
+        weights = weigh_blocks(shape.grid, samples)
+        counters = read_counters(runtime, samples, weights, code.instructions, sites)
         share = max(shape.resident, 1)
         caches, footprints = replay(
-            runtime, sites, shape.l1_bytes // share, self._card.l2_bytes // (share * self._card.sm_count)
+            runtime, weights, sites, shape.l1_bytes // share, self._card.l2_bytes // (share * self._card.sm_count)
         )
         runtime.rt_count_release()
-        self._measured[key] = Measured(shape, self.code(image), counters, tuple(caches), tuple(footprints))
+        self._measured[key] = Measured(shape, code, counters, tuple(caches), tuple(footprints))
         while len(self._measured) > _REMEMBERED:
             old, _ = self._measured.popitem(last=False)
             self._evaluated.pop(old, None)

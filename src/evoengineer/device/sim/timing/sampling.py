@@ -39,3 +39,25 @@ def choose_blocks(grid: tuple[int, int, int], limit: int) -> tuple[int, ...]:
     if limit > 1 and total - 1 not in chosen:
         chosen[-1] = total - 1
     return tuple(sorted(chosen))
+
+
+def weigh_blocks(grid: tuple[int, int, int], samples: tuple[int, ...]) -> tuple[float, ...]:
+    """How many blocks each sample stands for, over the mean.
+
+    Blocks at the upper end of an axis often have less to do, and are sampled more often than their number
+    deserves: samples stand for the blocks that are at the same ends as they are.
+    """
+
+    def ends(index: int) -> tuple[bool, ...]:
+        place = (index % grid[0], index // grid[0] % grid[1], index // grid[0] // grid[1])
+        return tuple(extent > 1 and at == extent - 1 for at, extent in zip(place, grid, strict=True))
+
+    kinds = [ends(index) for index in samples]
+    population: dict[tuple[bool, ...], int] = {}
+    for kind in set(kinds):
+        count = 1
+        for at_end, extent in zip(kind, grid, strict=True):
+            count *= 1 if at_end else max(extent - 1, 1)
+        population[kind] = count
+    total = sum(population.values())
+    return tuple(len(samples) * population[kind] / total / kinds.count(kind) for kind in kinds)

@@ -22,11 +22,11 @@ class MachineInstr:
     operation: int  # low nine bits, see opcodes
     pipe: str
     stall: int  # clocks before the warp may issue its next instruction
-    sets: int  # scoreboard released when the result is there, -1: none
+    sets: int  # scoreboard released when the result is there, -1: none; DEPBAR: the one it looks at
     reads: int  # scoreboard released when the operands have been read, -1: none
     waits: int  # mask of scoreboards
     line: int  # of the PTX text, 0: unknown
-    bytes: int  # per lane, memory operations only
+    bytes: int  # per lane, memory operations only; DEPBAR: results that may still be outstanding
     guarded: bool
     target: int  # index of the instruction that a branch goes to, -1: none
 
@@ -83,6 +83,9 @@ def _decode(text: bytes, lines: dict[int, int]) -> list[MachineInstr]:
             (offset,) = struct.unpack_from("<i", text, address + 4)
             target = (address + 16 + offset) // 16
         sets, reads = control >> 5 & 7, control >> 8 & 7
+        size = _WIDTHS[high >> 9 & 7] if pipe in ("shared", "global", "local") else 0
+        if operation == opcodes.DEPBAR:
+            sets, size = low >> 44 & 7, low >> 38 & 63
         found.append(
             MachineInstr(
                 operation,
@@ -92,7 +95,7 @@ def _decode(text: bytes, lines: dict[int, int]) -> list[MachineInstr]:
                 -1 if reads == _NO_BARRIER else reads,
                 control >> 11 & 63,
                 line,
-                _WIDTHS[high >> 9 & 7] if pipe in ("shared", "global", "local") else 0,
+                size,
                 guard != 7,
                 target,
             )
