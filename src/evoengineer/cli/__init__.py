@@ -5,6 +5,7 @@
     evoengineer sim run FILE.cu…     compile a CUDA program and run it on the simulated GPU
     evoengineer sim exec PROGRAM     run an executable that links libcudart dynamically
     evoengineer sim devices          list the cards that can be simulated
+    evoengineer doctor               what was found on this machine, and what is missing
 
 Exit codes: 0 success; 1 failure (or whatever the program itself returned); 2 wrong usage. Errors go to
 stderr as `evoengineer: …`; a fault of our own shows its traceback only when $EVOENGINEER_TRACEBACK is set.
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    from evoengineer.cli import judge, problems, sim
+    from evoengineer.cli import doctor, judge, problems, sim
 
     parser = Parser(
         prog="evoengineer", description="Evolve CUDA kernels and judge them, with or without a GPU."
@@ -66,6 +67,7 @@ def _dispatch(words: list[str]) -> int:
     judge.add_commands(groups)
     problems.add_commands(groups)
     sim.add_commands(groups)
+    doctor.add_commands(groups)
     own, program_arguments = sim.split_arguments(words)
     options, rest = parser.parse_known_args(own)
     options.program_arguments = program_arguments

@@ -66,7 +66,7 @@ def compile_policy(
     and headers.
     """
     programs = [found for each in compilers if (found := shutil.which(str(each)))]
-    roots = [root for program in programs for root in _toolkit_of(Path(program))]
+    roots = [root for program in programs for root in toolkit_of(Path(program))]
     folders = dict.fromkeys([*(str(Path(program).parent) for program in programs), "/usr/bin", "/bin"])
     return Policy(
         readable=(*_existing(*_SYSTEM_PROGRAMS, *_SYSTEM_LIBRARIES, *_STORES), *roots, *readable),
@@ -112,7 +112,7 @@ def _existing(*names: str) -> tuple[Path, ...]:
     return tuple(path for path in map(Path, names) if path.exists())
 
 
-def _toolkit_of(program: Path) -> list[Path]:
+def toolkit_of(program: Path) -> list[Path]:
     """What a compiler needs beside itself: the directory above its bin/, and that of what a script starts.
 
     An installation outside /usr is one directory with bin/, lib/ and so on. A wrapper script in
