@@ -24,7 +24,10 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     )
     judge.add_argument("kernel", type=Path, metavar="KERNEL.cu", help="a PyTorch CUDA extension in one file")
     judge.add_argument(
-        "--problem", required=True, metavar="P", help="a name, a folder with problem.py, or a KernelBench file"
+        "--problem",
+        required=True,
+        metavar="P",
+        help="a name, a folder with problem.py, or a KernelBench file",
     )
     judge.add_argument("--json", action="store_true", help="print the whole verdict as JSON")
     add_judging_options(judge)
@@ -36,14 +39,30 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default=DEFAULT_DEVICE, metavar="D", help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})"
     )
-    parser.add_argument("--baseline", type=Path, metavar="FILE.cu", help="compare with this kernel instead of the problem's own")
     parser.add_argument(
-        "--seed", type=int, metavar="N", help="draw inputs from this run seed (default: a secret of this machine)"
+        "--baseline",
+        type=Path,
+        metavar="FILE.cu",
+        help="compare with this kernel instead of the problem's own",
     )
-    parser.add_argument("--time-limit", type=float, default=120.0, metavar="S", help="seconds for all calls of a kernel (default 120)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="draw inputs from this run seed (default: a secret of this machine)",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        default=120.0,
+        metavar="S",
+        help="seconds for all calls of a kernel (default 120)",
+    )
     parser.add_argument("--no-cache", action="store_true", help="judge again what was judged before")
     parser.add_argument(
-        "--unsafe", action="store_true", help="run even where the system offers no isolation (see `evoengineer doctor`)"
+        "--unsafe",
+        action="store_true",
+        help="run even where the system offers no isolation (see `evoengineer doctor`)",
     )
 
 
@@ -95,10 +114,9 @@ def timing_lines(timing: Timing) -> list[str]:
     lines = [f"  time      {timing.time_us:.2f} us{spread}, {kind} on {timing.device}"]
     if timing.baseline_us is not None and timing.speedup is not None:
         lines.append(f"  baseline  {timing.baseline_us:.2f} us; speedup {timing.speedup:.3g}x")
-    if timing.pytorch_us is not None:
-        lines.append(f"  PyTorch   {timing.pytorch_us:.2f} us; speedup {timing.pytorch_us / timing.time_us:.3g}x")
-    if timing.pytorch_compiled_us is not None:
-        lines.append(f"  compiled  {timing.pytorch_compiled_us:.2f} us; speedup {timing.pytorch_compiled_us / timing.time_us:.3g}x")
+    for name, other_us in (("PyTorch ", timing.pytorch_us), ("compiled", timing.pytorch_compiled_us)):
+        if other_us is not None:
+            lines.append(f"  {name}  {other_us:.2f} us; speedup {other_us / timing.time_us:.3g}x")
     if timing.speed_of_light_us is not None:
         share = timing.speed_of_light_us / timing.time_us
         lines.append(f"  speed of light {timing.speed_of_light_us:.2f} us ({share:.0%} reached)")

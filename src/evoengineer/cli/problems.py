@@ -25,11 +25,15 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     listing.add_argument("--json", action="store_true", help="names and files as JSON")
     listing.set_defaults(command=list_command)
     show = commands.add_parser("show", help="explain one: reference, cases, tolerance, baseline, work")
-    show.add_argument("problem", metavar="PROBLEM", help="a name, a folder with problem.py, or a KernelBench file")
+    show.add_argument(
+        "problem", metavar="PROBLEM", help="a name, a folder with problem.py, or a KernelBench file"
+    )
     show.add_argument("--json", action="store_true", help="the same as JSON")
     show.set_defaults(command=show_command)
     check = commands.add_parser("check", help="validate a problem; refuses degenerate ones")
-    check.add_argument("problem", metavar="PROBLEM", help="a name, a folder with problem.py, or a KernelBench file")
+    check.add_argument(
+        "problem", metavar="PROBLEM", help="a name, a folder with problem.py, or a KernelBench file"
+    )
     check.set_defaults(command=check_command)
 
 
@@ -142,7 +146,10 @@ def _as_json(description: Description) -> dict[str, Any]:
         "reference": problem.reference_source,
         "cases": [{"kind": str(case.kind), "sizes": dict(case.sizes)} for case in problem.cases],
         "distributions": [str(each) for each in problem.distributions],
-        "tolerance": {"relative": dict(problem.tolerance.relative), "times_pytorch": problem.tolerance.times_pytorch},
+        "tolerance": {
+            "relative": dict(problem.tolerance.relative),
+            "times_pytorch": problem.tolerance.times_pytorch,
+        },
         "baseline": str(problem.baseline) if problem.baseline else None,
         "arguments": [dict(each) for each in description.arguments],
         "outputs": [dict(each) for each in description.outputs],

@@ -98,7 +98,9 @@ def _same_layout(actual: torch.Tensor, reference: torch.Tensor) -> bool:
     return actual.is_contiguous() or strides(actual) == strides(reference)
 
 
-def _compare_floats(number: int, expected: Expected, actual: torch.Tensor, tolerance: Tolerance) -> Mismatch | None:
+def _compare_floats(
+    number: int, expected: Expected, actual: torch.Tensor, tolerance: Tolerance
+) -> Mismatch | None:
     exact = expected.exact.double()
     overflows = ~torch.isfinite(exact.to(actual.dtype))  # too large for the dtype: infinite is right
     scale = _scale(exact[~overflows])

@@ -2,13 +2,12 @@
 
 Knows neither how a device works nor how a process is started: a `Stage` is a candidate loaded on a device,
 simulated or real. Raises `Rejected` at the first failure; a candidate that comes through is right and honest,
-and the record of its timed call is returned.
+and its stage has seen the timed call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from typing import Any, Protocol
@@ -47,65 +46,56 @@ class Stage(Protocol):
     def drop(self, number: int) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """The timed call of a candidate that came through."""
-
-    called: Called
-    record: Record
-    draws: int  # how many draws were compared
-
-
 def examine(
     stage: Stage,
     reference: ReferenceProcess,
     problem: Problem,
     draws: Sequence[tuple[int, PlannedDraw]],
-) -> Examined:
-    """`draws` are (number in the reference process, plan), grouped by case, the timed one among the last."""
-    timed: Examined | None = None
+) -> None:
+    """`draws` are (number in the reference process, plan), grouped by case."""
     for case, group in groupby(draws, key=lambda each: each[1].case):
         for number, planned in group:
             where = f"case {problem.cases[case].name}, {planned.distribution} inputs"
             # The set keeps its addresses from draw to draw: same pointers and shapes, other contents.
             stage.put(case, reference.stage(number), where)
-            called, record = _call(stage, reference, case, number, planned, where)
-            if planned.timed:
-                timed = Examined(called, record, len(draws))
+            _call(stage, reference, case, number, planned, where)
             reference.drop(number)
         stage.drop(case)
-    if timed is None:
-        raise ValueError("no draw of the plan is timed")
-    return timed
 
 
 def _call(
     stage: Stage, reference: ReferenceProcess, case: int, number: int, planned: PlannedDraw, where: str
-) -> tuple[Called, Record]:
+) -> None:
     mode = Mode.TIMED if planned.timed else Mode.CHECKED
     called, record = stage.call(case, mode, where)
     first = _look(stage, reference, case, number, called, record, where)
     if planned.timed:
         _reject_mismatch(first.mismatch, where)
-        return called, record
+        return
     called_again, again = stage.call(case, Mode.REORDERED, where)
     second = _look(stage, reference, case, number, called_again, again, where)
     if (first.mismatch is None) != (second.mismatch is None):
         differing = first.mismatch or second.mismatch or {}
+        text = differing.get("text", "")
         raise Rejected(
             Outcome.RACE,
             f"two calls with the same inputs give different results ({where})",
             f"On {where}, one of two calls with the same inputs is right and the other is not; only the order in "
-            f"which blocks ran differs, so threads depend on each other without synchronisation.\n{differing.get('text', '')}",
+            f"which blocks ran differs, so threads depend on each other without synchronisation.\n{text}",
             {"where": where, "mismatch": differing},
         )
     _reject_mismatch(first.mismatch, where)
     _reject(integrity.repeated_call(record, again), where)
-    return called, record
 
 
 def _look(
-    stage: Stage, reference: ReferenceProcess, case: int, number: int, called: Called, record: Record, where: str
+    stage: Stage,
+    reference: ReferenceProcess,
+    case: int,
+    number: int,
+    called: Called,
+    record: Record,
+    where: str,
 ) -> Comparison:
     """Fetch and compare; everything but the values decides at once."""
     fetched, after = stage.fetch(case, where)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from evoengineer.judge.integrity import Finding
 from evoengineer.judge.runner_process import CandidateFailure, FailureKind
-from evoengineer.judge.verdict import Outcome
+from evoengineer.judge.verdict import Outcome, Verdict
 
 _MOST_EVIDENCE = 3000
 
@@ -42,6 +42,9 @@ class Rejected(Exception):
     summary: str
     evidence: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def verdict(self) -> Verdict:
+        return Verdict(self.outcome, self.summary, self.evidence, self.details)
 
 
 class DeviceFailure(Protocol):
@@ -86,7 +89,10 @@ def runner_rejection(failure: CandidateFailure, where: str) -> Rejected:
 def mismatch_rejection(mismatch: Mapping[str, Any], where: str, arguments: str) -> Rejected:
     text = str(mismatch["text"])
     return Rejected(
-        Outcome.WRONG, f"{text.split('. ')[0]} ({where})", f"On {where}{arguments}:\n{text}", {"where": where, **mismatch}
+        Outcome.WRONG,
+        f"{text.split('. ', maxsplit=1)[0]} ({where})",
+        f"On {where}{arguments}:\n{text}",
+        {"where": where, **mismatch},
     )
 
 

@@ -6,7 +6,6 @@ touch. Each rule returns the finding, in words that say what is not allowed, or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,7 +17,7 @@ class Record(Protocol):
     """What the rules look at; `device.sim.control.Region` has it."""
 
     @property
-    def launches(self) -> Sequence[object]: ...
+    def launch_count(self) -> int: ...
 
     @property
     def host_to_device_bytes(self) -> int: ...
@@ -56,29 +55,31 @@ def during_call(region: Record, output_elements: int) -> Finding | None:
     if region.host_calls:
         return Finding("host_call", "forward runs host functions in a stream (cudaLaunchHostFunc)")
     if region.host_visible_allocations:
-        return Finding("host_memory", "forward allocates pinned or managed memory, which the host can write unseen")
-    if output_elements and not region.launches:
+        return Finding(
+            "host_memory", "forward allocates pinned or managed memory, which the host can write unseen"
+        )
+    if output_elements and not region.launch_count:
         return Finding("no_kernel", "forward launched no kernel: its result was not computed in this call")
     return None
 
 
 def repeated_call(first: Record, second: Record) -> Finding | None:
     """Two calls with the same arguments must do the same work."""
-    if len(first.launches) != len(second.launches):
+    if first.launch_count != second.launch_count:
         return Finding(
             "cached",
-            f"the first call launched {len(first.launches)} kernels, a second one with the same arguments "
-            f"{len(second.launches)}: results of earlier calls must not be reused",
+            f"the first call launched {first.launch_count} kernels, a second one with the same arguments "
+            f"{second.launch_count}: results of earlier calls must not be reused",
         )
     return None
 
 
 def after_call(region: Record) -> Finding | None:
     """Between the end of the timed region and the reading of the results nothing may happen."""
-    if region.launches or region.host_to_device_bytes:
+    if region.launch_count or region.host_to_device_bytes:
         return Finding(
             "deferred",
-            f"{len(region.launches)} kernels ran after forward had returned and the device was idle: "
+            f"{region.launch_count} kernels ran after forward had returned and the device was idle: "
             "work must be finished when forward returns",
         )
     return None

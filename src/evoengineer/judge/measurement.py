@@ -20,6 +20,7 @@ from evoengineer.judge.integrity import Finding
 from evoengineer.judge.runner_process import Called
 
 INPUT_SETS = 8
+FLUSH_BYTES = 256 << 20  # twice the largest L2 there is
 WARM_UP_CALLS, WARM_UP_SECONDS = 10, 0.2
 LEAST_REPETITIONS, MOST_REPETITIONS = 50, 200
 WANTED_ERROR = 0.005  # relative standard error of the mean

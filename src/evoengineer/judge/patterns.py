@@ -1,7 +1,6 @@
 """What the wrong elements have in common: the hint that tells a missing guard from a missing barrier.
 
-`pattern_of` tries explanations from the most to the least telling and returns the first that holds for all
-wrong elements. Imports torch: reference process only.
+`pattern_of` tries explanations from the most to the least telling; one that is given holds for all wrong elements. Imports torch: reference process only.
 """
 
 from __future__ import annotations
@@ -14,21 +13,22 @@ _FEW = 8
 def pattern_of(wrong: torch.Tensor, expected: torch.Tensor, actual: torch.Tensor) -> str:
     """A phrase, or nothing when the wrong elements show no pattern."""
     bad_values, bad_expected = actual[wrong], expected[wrong]
-    return (
-        _unwritten(bad_values)
-        or _special_values(bad_values)
-        or _transposed(wrong, expected, actual)
-        or _where(wrong)
-        or _ratio(bad_values.double(), bad_expected.double())
-        or _shifted(wrong, expected, actual)
-    )
+    what = _unwritten(bad_values) or _special_values(bad_values) or _transposed(wrong, expected, actual)
+    where = _where(wrong)
+    if what or where:
+        return "; ".join(part for part in (what, where) if part)
+    return _ratio(bad_values.double(), bad_expected.double()) or _shifted(wrong, expected, actual)
 
 
 def _unwritten(values: torch.Tensor) -> str:
     """The judge fills outputs with all-ones bytes before the call."""
     size = values.element_size()
     integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    if size in integers and values.dtype is not torch.bool and bool((values.view(integers[size]) == -1).all()):
+    if (
+        size in integers
+        and values.dtype is not torch.bool
+        and bool((values.view(integers[size]) == -1).all())
+    ):
         return f"all {values.numel()} of them were never written"
     return ""
 

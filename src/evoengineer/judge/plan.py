@@ -16,7 +16,7 @@ from itertools import cycle, islice
 
 from evoengineer.paths import cache_dir
 from evoengineer.problem.catalog import Description
-from evoengineer.problem.model import CaseKind, Distribution
+from evoengineer.problem.model import CaseKind, Distribution, Problem
 
 DRAWS = 5
 # A draw of the bench case costs about a second of simulation for this much work.
@@ -41,10 +41,19 @@ def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[Pl
             for k, distribution in enumerate(islice(cycle(problem.distributions), DRAWS)):
                 draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
     bench = problem.cases.index(problem.bench_case)
-    draws.append(PlannedDraw(bench, _timed_distribution(problem.distributions), _seed(run_seed, "", bench, 0), True))
+    draws.append(
+        PlannedDraw(bench, _timed_distribution(problem.distributions), _seed(run_seed, "", bench, 0), True)
+    )
     for k, distribution in enumerate(islice(cycle(problem.distributions), bench_draws(description) - 1)):
         draws.append(PlannedDraw(bench, distribution, _seed(run_seed, kernel, bench, k + 1)))
     return tuple(draws)
+
+
+def timed_draws(problem: Problem, run_seed: int, count: int) -> tuple[PlannedDraw, ...]:
+    """Sets of inputs for measuring on a real GPU, all different."""
+    bench = problem.cases.index(problem.bench_case)
+    distribution = _timed_distribution(problem.distributions)
+    return tuple(PlannedDraw(bench, distribution, _seed(run_seed, "timed", bench, k), True) for k in range(count))
 
 
 def bench_draws(description: Description) -> int:

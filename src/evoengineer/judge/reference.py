@@ -63,7 +63,9 @@ class ReferenceProcess:
     def prepare(self, case: int, distribution: Distribution, seed: int) -> int:
         """Have a draw computed; its number at once, its failure when it is staged."""
         draw, self._next_draw = self._next_draw, self._next_draw + 1
-        self._prepared[draw] = self._request("prepare", draw=draw, case=case, distribution=str(distribution), seed=seed)
+        self._prepared[draw] = self._request(
+            "prepare", draw=draw, case=case, distribution=str(distribution), seed=seed
+        )
         return draw
 
     def stage(self, draw: int) -> Staged:
@@ -71,7 +73,9 @@ class ReferenceProcess:
         answer = self._request("stage", draw=draw).result()
         return Staged(tuple(answer["lines"]), answer["count"])
 
-    def check(self, draw: int, tensors: Sequence[dict[str, Any]], inputs: Sequence[tuple[int, int]]) -> Comparison:
+    def check(
+        self, draw: int, tensors: Sequence[dict[str, Any]], inputs: Sequence[tuple[int, int]]
+    ) -> Comparison:
         answer = self._request("check", draw=draw, tensors=list(tensors), inputs=list(inputs)).result()
         return Comparison(answer["mismatch"], tuple(answer["changed_inputs"]))
 
@@ -110,4 +114,6 @@ class ReferenceProcess:
             else:
                 future.set_result(answer)
         while self._waiting:
-            self._waiting.popleft().set_exception(EvoEngineerError("the reference process ended unexpectedly"))
+            self._waiting.popleft().set_exception(
+                EvoEngineerError("the reference process ended unexpectedly")
+            )

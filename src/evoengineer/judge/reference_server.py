@@ -104,7 +104,9 @@ class ReferenceServer:
         for offset, flat in tensors:
             data = flat.view(torch.uint8).numpy()
             view[offset : offset + data.nbytes] = memoryview(data)
-        outputs = sum(_padded(_flat(e.pytorch).numel() * e.pytorch.element_size()) for e in self._draws[draw].expected)
+        outputs = sum(
+            _padded(_flat(e.pytorch).numel() * e.pytorch.element_size()) for e in self._draws[draw].expected
+        )
         # Room for wrong answers, too: a candidate may return more or wider elements than it should.
         self._outputs.view(4 * outputs + end + (1 << 20))
         return {"lines": lines, "count": len(self._draws[draw].inputs)}
@@ -124,12 +126,16 @@ class ReferenceServer:
 
     def _compare_outputs(self, known: Draw, tensors: list[dict[str, Any]]) -> Mismatch | None:
         if len(tensors) != len(known.expected):
-            return Mismatch("count", f"forward returned {len(tensors)} tensors, expected {len(known.expected)}")
+            return Mismatch(
+                "count", f"forward returned {len(tensors)} tensors, expected {len(known.expected)}"
+            )
         for number, (given, expected) in enumerate(zip(tensors, known.expected, strict=True)):
             if given["device"] != "cuda":
                 return Mismatch("device", f"output {number} lies on the CPU, expected on the GPU", number)
             if given["dtype"] not in _BY_NUMBER:
-                return Mismatch("dtype", f"output {number} has a dtype that the reference does not have", number)
+                return Mismatch(
+                    "dtype", f"output {number} has a dtype that the reference does not have", number
+                )
             actual = self._tensor(given)
             if actual is None:
                 return Mismatch("shape", f"output {number} reaches beyond its own memory", number)
@@ -145,7 +151,11 @@ class ReferenceServer:
             return torch.empty(sizes, dtype=dtype)
         span = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
         end = given["offset"] + given["bytes"]
-        if min([1, *sizes, *strides]) < 0 or span * dtype.itemsize != given["bytes"] or end > self._outputs.bytes:
+        if (
+            min([1, *sizes, *strides]) < 0
+            or span * dtype.itemsize != given["bytes"]
+            or end > self._outputs.bytes
+        ):
             return None
         flat = torch.frombuffer(self._outputs.view(end), dtype=dtype, count=span, offset=given["offset"])
         return torch.as_strided(flat, sizes, strides)
@@ -230,7 +240,7 @@ def main() -> int:
             answer = commands[request.pop("command")](**request)
         except EvoEngineerError as error:
             answer = {"error": str(error)}
-        except Exception as error:  # noqa: BLE001 - a problem's own code runs here; the judge reports what it raised
+        except Exception as error:  # a problem's own code runs here; the judge reports what it raised
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
     return 0

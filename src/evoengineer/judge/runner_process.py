@@ -172,7 +172,9 @@ class RunnerProcess:
 
     def _ended(self) -> CandidateFailure:
         exit_ = self._process.wait(5.0)
-        return CandidateFailure(FailureKind.ENDED, f"the candidate's process ended: {exit_}{self._log_tail()}")
+        return CandidateFailure(
+            FailureKind.ENDED, f"the candidate's process ended: {exit_}{self._log_tail()}"
+        )
 
     def _log_tail(self) -> str:
         try:
@@ -181,6 +183,11 @@ class RunnerProcess:
         except OSError:
             return ""
         return f"\nIt printed:\n{text}" if text else ""
+
+
+def no_forward(functions: Sequence[str]) -> CandidateFailure:
+    named = ", ".join(functions) or "nothing"
+    return CandidateFailure(FailureKind.NAME, f'PYBIND11_MODULE must define "forward"; it defines {named}')
 
 
 def _failure(line: str) -> CandidateFailure:

@@ -7,11 +7,7 @@ thin client. Memory errors, races and uninitialised reads come as the device's r
 from __future__ import annotations
 
 import contextlib
-import os
-import socket
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +19,8 @@ from evoengineer.judge.examination import Mode
 from evoengineer.judge.failures import device_rejection, runner_rejection
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.reference import ReferenceProcess, Staged
-from evoengineer.judge.runner_build import runner_program
-from evoengineer.judge.runner_process import Called, CandidateFailure, Fetched, RunnerProcess
-from evoengineer.judge.sandbox import run_policy, start
+from evoengineer.judge.runner_process import Called, CandidateFailure, Fetched, RunnerProcess, no_forward
+from evoengineer.judge.runner_start import start_runner
 
 _ALL_CHECKS = frozenset({"race", "init"})
 _NO_MORE_CHECKS: frozenset[str] = frozenset()
@@ -38,7 +33,9 @@ class SimulatedGpu:
     def __init__(self, options: JudgeOptions, threads: int) -> None:
         limits = Limits(max_seconds=options.kernel_seconds)
         self._options = options
-        self._device = ControlledDevice(DeviceOptions(options.device, threads, limits=limits, sample_blocks=0))
+        self._device = ControlledDevice(
+            DeviceOptions(options.device, threads, limits=limits, sample_blocks=0)
+        )
         self._used = False
 
     def close(self) -> None:
@@ -54,7 +51,12 @@ class SimulatedGpu:
                 self._device.restart()
         self._used = True
         with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
-            runner = self._start_runner(library, reference, Path(scratch))
+            environment = self._device.client_environment()
+            runtime = Path(environment["LD_PRELOAD"]).parent
+            runner = start_runner(
+                library, reference, Path(scratch), self._options, environment, (runtime,),
+                pass_fds=(self._device.client_fd,),
+            )  # fmt: skip
             with runner:
                 try:
                     stage = SimulatedStage(self._device, runner)
@@ -63,30 +65,6 @@ class SimulatedGpu:
                 finally:
                     self._device.disconnect()
 
-    def _start_runner(self, library: Path, reference: ReferenceProcess, scratch: Path) -> RunnerProcess:
-        program = runner_program()
-        environment = self._device.client_environment()
-        runtime = Path(environment["LD_PRELOAD"]).parent
-        policy = run_policy(
-            scratch, readable=[program.parent, runtime, library.parent], environment=environment
-        ).with_limits(
-            memory_bytes=self._options.memory_bytes,
-            wall_seconds=self._options.run_seconds + 10,
-            cpu_seconds=self._options.run_seconds + 10,
-        )
-        ours, theirs = socket.socketpair()
-        log = scratch / "log"
-        fds = (theirs.fileno(), reference.inputs_fd, reference.outputs_fd)
-        with theirs, log.open("wb") as output:
-            process = start(
-                [program, *map(str, fds)],
-                policy,
-                pass_fds=(*fds, self._device.client_fd),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        return RunnerProcess(process, ours, log, time.monotonic() + self._options.run_seconds)
-
 
 class SimulatedStage:
     """A candidate on the simulated GPU."""
@@ -94,6 +72,7 @@ class SimulatedStage:
     def __init__(self, device: ControlledDevice, runner: RunnerProcess) -> None:
         self._device, self._runner = device, runner
         self._mode: Mode | None = None
+        self.timed: Region | None = None  # the record of the timed call
 
     def open(self, library: Path) -> None:
         try:
@@ -103,8 +82,7 @@ class SimulatedStage:
         except CandidateFailure as failure:
             raise self._rejection(failure, "loading the kernel") from failure
         if "forward" not in functions:
-            named = ", ".join(functions) or "nothing"
-            raise runner_rejection(no_forward(named), "loading the kernel")
+            raise runner_rejection(no_forward(functions), "loading the kernel")
 
     def put(self, number: int, staged: Staged, where: str) -> None:
         try:
@@ -120,6 +98,8 @@ class SimulatedStage:
         except CandidateFailure as failure:
             raise self._rejection(failure, where) from failure
         region = self._mark(where)
+        if mode is Mode.TIMED:
+            self.timed = region
         return called, region
 
     def fetch(self, number: int, where: str) -> tuple[Fetched, Region]:
@@ -141,6 +121,8 @@ class SimulatedStage:
             checks=_ALL_CHECKS if mode is Mode.CHECKED else _NO_MORE_CHECKS,
             block_order="reversed" if mode is Mode.REORDERED else "ascending",
             sample_blocks=DEFAULT_SAMPLE_BLOCKS if mode is Mode.TIMED else 0,
+            reuse_profiles=False,
+            poison=True,
         )
 
     def _mark(self, where: str) -> Region:
@@ -156,9 +138,3 @@ class SimulatedStage:
             if region.failure is not None and region.failure.kind not in ("interrupted", "protocol"):
                 return device_rejection(region.failure, where)
         return runner_rejection(failure, where)
-
-
-def no_forward(named: str) -> CandidateFailure:
-    from evoengineer.judge.runner_process import FailureKind
-
-    return CandidateFailure(FailureKind.NAME, f'PYBIND11_MODULE must define "forward"; it defines {named}')

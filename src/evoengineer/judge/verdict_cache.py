@@ -34,7 +34,9 @@ class VerdictCache:
     def find(self, identity: str) -> Verdict | None:
         """By the identity of a text or of machine code."""
         try:
-            return Verdict.from_json(json.loads((self._folder / f"{identity}.json").read_text(encoding="utf-8")))
+            return Verdict.from_json(
+                json.loads((self._folder / f"{identity}.json").read_text(encoding="utf-8"))
+            )
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None  # never kept, or half-written by a machine that lost power
 

@@ -1,18 +1,21 @@
-"""One worker of the judge: takes a built kernel through the examination and times it.
+"""Workers of the judge: each takes one built kernel at a time through the examination and times it.
 
-Owns a reference process and a simulated GPU, both started at once and kept for the next candidate; a candidate
-never meets another's process. Used by one thread at a time; `pool.py` has several of them.
+A worker owns a reference process, and a simulated GPU or the right to a real one. They are kept for the next
+candidate; a candidate's own process never is. Used by one thread at a time; `pool.py` has several.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 from evoengineer.device.profile import profile_for
-from evoengineer.judge.examination import Examined, examine
+from evoengineer.device.sim.control import Region
+from evoengineer.judge.examination import examine
 from evoengineer.judge.failures import Rejected
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.plan import plan_draws
+from evoengineer.judge.plan import PlannedDraw, plan_draws
 from evoengineer.judge.reference import ReferenceProcess
 from evoengineer.judge.simulated import SimulatedGpu
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
@@ -20,9 +23,53 @@ from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
 
 
-class Worker:
-    def __init__(self, options: JudgeOptions, run_seed: int, threads: int) -> None:
-        self._options, self._run_seed = options, run_seed
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to compile for."""
+
+    kind: Literal["sim", "cuda"]
+    sm: int  # compute capability, 89 for 8.9
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a kernel is compared with: its verdict, and its build where the two are run in turn."""
+
+    verdict: Verdict
+    build: Callable[[], Build]
+
+
+class Worker(Protocol):
+    def judge(self, kernel: str, build: Callable[[], Build], baseline: Baseline | None) -> Verdict:
+        """`build` waits for the compilation, or raises Rejected; inputs and references are computed meanwhile.
+
+        Without a `baseline`, the kernel is the baseline, or there is none.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+def target_of(device: str) -> Target:
+    """Also the check of the device's name, and for a real GPU of its presence."""
+    if device.startswith("cuda"):
+        from evoengineer.judge.cuda import compute_capability
+
+        return Target("cuda", compute_capability(device))
+    return Target("sim", profile_for(device).sm)
+
+
+def open_worker(description: Description, options: JudgeOptions, run_seed: int, threads: int) -> Worker:
+    if options.device.startswith("cuda"):
+        from evoengineer.judge.cuda_worker import CudaWorker
+
+        return CudaWorker(description, options, run_seed, threads)
+    return SimulatedWorker(description, options, run_seed, threads)
+
+
+class SimulatedWorker:
+    def __init__(self, description: Description, options: JudgeOptions, run_seed: int, threads: int) -> None:
+        self._description, self._options, self._run_seed = description, options, run_seed
         self._reference = ReferenceProcess(threads)
         self._gpu = SimulatedGpu(options, threads)
 
@@ -30,47 +77,44 @@ class Worker:
         self._reference.close()
         self._gpu.close()
 
-    def judge(
-        self, description: Description, kernel: str, build: Callable[[], Build], baseline_us: float | None
-    ) -> Verdict:
-        """`build` waits for the compilation, or raises Rejected; inputs and references are computed meanwhile."""
-        self._reference.load(description.problem)
-        plan = plan_draws(description, kernel, self._run_seed)
-        draws = [(self._reference.prepare(d.case, d.distribution, d.seed), d) for d in plan]
+    def judge(self, kernel: str, build: Callable[[], Build], baseline: Baseline | None) -> Verdict:
+        draws = prepare(self._reference, self._description, kernel, self._run_seed)
         try:
             library = build().library
             with self._gpu.load(library, self._reference) as stage:
-                examined = examine(stage, self._reference, description.problem, draws)
-            return self._valid(description, examined, baseline_us)
+                examine(stage, self._reference, self._description.problem, draws)
         except Rejected as rejected:
-            return Verdict(rejected.outcome, rejected.summary, rejected.evidence, rejected.details)
+            return rejected.verdict()
         finally:
             for number, _ in draws:
                 self._reference.drop(number)
+        assert stage.timed is not None  # every plan has a timed draw
+        timing = simulated_timing(self._description, stage.timed, self._options.device, baseline)
+        return valid_verdict(timing, len(draws))
 
-    def _valid(self, description: Description, examined: Examined, baseline_us: float | None) -> Verdict:
-        timing = simulated_timing(description, examined, self._options.device, baseline_us)
-        faster = "" if timing.speedup is None else f", {timing.speedup:.3g}x the baseline's speed"
-        return Verdict(
-            Outcome.VALID,
-            f"right on {examined.draws} draws of inputs; {timing.time_us:.2f} us simulated on {timing.device}{faster}",
-            timing=timing,
-        )
+
+def prepare(
+    reference: ReferenceProcess, description: Description, kernel: str, run_seed: int
+) -> list[tuple[int, PlannedDraw]]:
+    """Have all draws computed, in the order in which they are needed."""
+    reference.load(description.problem)
+    plan = plan_draws(description, kernel, run_seed)
+    return [(reference.prepare(draw.case, draw.distribution, draw.seed), draw) for draw in plan]
 
 
 def simulated_timing(
-    description: Description, examined: Examined, device: str, baseline_us: float | None
+    description: Description, region: Region, device: str, baseline: Baseline | None
 ) -> Timing:
-    """Times by the device's own record. The baseline is its own baseline."""
+    """Times by the device's own record."""
     from evoengineer.device.sim.timing.explain import explain
     from evoengineer.device.sim.timing.light import speed_of_light_us
     from evoengineer.device.sim.timing.profile import LaunchProfile
 
-    region = examined.record
     time_us = region.busy_ns / 1e3
+    baseline_us = baseline_time(description, baseline, time_us)
     speedup = None if baseline_us is None else baseline_us / time_us
-    launches = [launch.profile for launch in region.launches if launch.profile]
-    dtype = next((str(each["dtype"]) for each in description.arguments if "dtype" in each), "float32")
+    launches = [dict(launch.profile) for launch in region.launches if launch.profile]
+    card, dtype = profile_for(device), _dtype(description)
     return Timing(
         device=device,
         simulated=True,
@@ -79,9 +123,28 @@ def simulated_timing(
         baseline_us=baseline_us,
         speedup=speedup,
         speedup_interval=None if speedup is None else (speedup, speedup),
-        speed_of_light_us=speed_of_light_us(
-            description.moved_bytes(), description.flops(), profile_for(device), dtype
-        ),
-        profile=explain([LaunchProfile.from_json(dict(launch)) for launch in launches]),
+        speed_of_light_us=speed_of_light_us(description.moved_bytes(), description.flops(), card, dtype),
+        profile=explain([LaunchProfile.from_json(launch) for launch in launches]),
         launches=tuple(launches),
     )
+
+
+def baseline_time(description: Description, baseline: Baseline | None, own_us: float) -> float | None:
+    """The baseline is its own baseline."""
+    if baseline is not None and baseline.verdict.timing is not None:
+        return baseline.verdict.timing.time_us
+    return None if description.problem.baseline is None else own_us
+
+
+def valid_verdict(timing: Timing, draws: int) -> Verdict:
+    kind = "simulated" if timing.simulated else "measured"
+    faster = "" if timing.speedup is None else f", {timing.speedup:.3g}x the baseline's speed"
+    return Verdict(
+        Outcome.VALID,
+        f"right on all {draws} draws of inputs; {timing.time_us:.2f} us, {kind} on {timing.device}{faster}",
+        timing=timing,
+    )
+
+
+def _dtype(description: Description) -> str:
+    return next((str(each["dtype"]) for each in description.arguments if "dtype" in each), "float32")

@@ -55,7 +55,9 @@ def _formula(text: str, case: Case) -> float:
     try:
         return float(eval(text, {"__builtins__": {}}, dict(case.sizes)))  # the problem's own file wrote it
     except Exception as error:
-        raise UsageError(f"formula {text!r} of the problem: {error}; sizes are {', '.join(case.sizes)}") from error
+        raise UsageError(
+            f"formula {text!r} of the problem: {error}; sizes are {', '.join(case.sizes)}"
+        ) from error
 
 
 def shipped() -> dict[str, Path]:
@@ -80,13 +82,17 @@ def locate(name: str) -> tuple[str, Path]:
         return own, path.resolve()
     if path.exists():
         what = "a folder without problem.py" if path.is_dir() else "not a Python file"
-        raise UsageError(f"{name} is {what}. A problem is a folder with problem.py and baseline.cu, or a KernelBench .py file.")
+        raise UsageError(
+            f"{name} is {what}. A problem is a folder with problem.py and baseline.cu, or a KernelBench .py file."
+        )
     ending = [full for full in known if full.endswith("/" + name)]
     if len(ending) == 1:
         return ending[0], known[ending[0]]
     close = difflib.get_close_matches(name, known, n=3) or ending
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
-    raise UsageError(f"no problem {name!r}{hint} `evoengineer problems` lists them; a folder or file works, too.")
+    raise UsageError(
+        f"no problem {name!r}{hint} `evoengineer problems` lists them; a folder or file works, too."
+    )
 
 
 def find_problem(name: str, baseline: Path | None = None) -> Description:
@@ -103,7 +109,11 @@ def find_problems(names: Sequence[str], baseline: Path | None = None) -> list[De
     missing = [index for index, entry in enumerate(entries) if not entry.exists()]
     if missing:
         requests = [
-            {"name": located[i][0], "path": str(located[i][1]), "baseline": str(baseline.resolve()) if baseline else None}
+            {
+                "name": located[i][0],
+                "path": str(located[i][1]),
+                "baseline": str(baseline.resolve()) if baseline else None,
+            }
             for i in missing
         ]
         for index, answer in zip(missing, _ask(requests), strict=True):
@@ -136,7 +146,9 @@ def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     )  # fmt: skip
     lines = run.stdout.splitlines()
     if run.returncode != 0 or len(lines) < len(requests):
-        raise EvoEngineerError(f"the process that loads problems ended early (exit {run.returncode})\n{run.stderr.strip()}")
+        raise EvoEngineerError(
+            f"the process that loads problems ended early (exit {run.returncode})\n{run.stderr.strip()}"
+        )
     return [json.loads(line) for line in lines[-len(requests) :]]
 
 
@@ -146,7 +158,7 @@ def require_torch() -> None:
 
     if importlib.util.find_spec("torch") is None:
         raise EvoEngineerError(
-            "problems need PyTorch for their references: pip install torch (a CPU build is enough for the simulated GPU)"
+            "problems need PyTorch for their references: pip install torch (a CPU build is enough for sim devices)"
         )
 
 

@@ -60,7 +60,11 @@ def _not_deterministic(live: Live, case: Case) -> list[str]:
     )
     return [
         *([] if same else [f"case {case.name}: two runs of the reference on the same inputs differ"]),
-        *([] if repeats else [f"case {case.name}: make_inputs gives other inputs for the same generator seed"]),
+        *(
+            []
+            if repeats
+            else [f"case {case.name}: make_inputs gives other inputs for the same generator seed"]
+        ),
     ]
 
 
@@ -71,10 +75,16 @@ def _nearly_constant(live: Live) -> list[str]:
     for number in range(outputs):
         variations = []
         for case in live.problem.cases:
-            drawn = [_run(live, case, d, s)[number].double() for d in live.problem.distributions for s in _SEEDS[:1]]
+            drawn = [
+                _run(live, case, d, s)[number].double()
+                for d in live.problem.distributions
+                for s in _SEEDS[:1]
+            ]
             variations.append(_variation(drawn))
         bench = _run(live, live.problem.bench_case, live.problem.distributions[0], _SEEDS[0])[number].double()
-        if max(variations) < LEAST_VARIATION or (bench.numel() >= _ENOUGH and _variation([bench]) < LEAST_VARIATION):
+        if max(variations) < LEAST_VARIATION or (
+            bench.numel() >= _ENOUGH and _variation([bench]) < LEAST_VARIATION
+        ):
             found.append(
                 f"output {number} is nearly constant: its standard deviation is {max(variations):.2g} of its scale "
                 f"(at least {LEAST_VARIATION} is needed), so a constant would pass for it"
@@ -131,7 +141,7 @@ def main() -> int:
         found = findings(open_live(Path(path), name))
     except EvoEngineerError as error:
         found = [str(error)]
-    except Exception as error:  # noqa: BLE001 - the problem's own code failed: its author needs to know how
+    except Exception as error:  # the problem's own code failed: its author needs to know how
         found = [f"{type(error).__name__}: {error}"]
     print(json.dumps(found))
     return 0

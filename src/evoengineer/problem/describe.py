@@ -63,7 +63,7 @@ def _bench_shapes(live: Live) -> tuple[list[dict[str, Any]], list[dict[str, Any]
         try:
             on_meta = {name: _to_meta(value) for name, value in inputs.items()}
             outputs = live.outputs(case, on_meta, double=False)
-        except Exception:  # noqa: BLE001 - not every reference runs on meta tensors; the real thing always does
+        except Exception:  # not every reference runs on meta tensors; the real thing always does
             outputs = live.outputs(case, inputs, double=False)
     return arguments, [shape_of(output) for output in outputs]
 
@@ -75,8 +75,16 @@ def _to_meta(value: Any) -> Any:
 def shape_of(value: Any) -> dict[str, Any]:
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
-        return {"kind": "tensor", "dtype": dtype, "shape": list(value.shape), "bytes": value.numel() * value.element_size()}
-    return {"kind": type(value).__name__, "value": value if isinstance(value, (int, float, bool, str)) else repr(value)}
+        return {
+            "kind": "tensor",
+            "dtype": dtype,
+            "shape": list(value.shape),
+            "bytes": value.numel() * value.element_size(),
+        }
+    return {
+        "kind": type(value).__name__,
+        "value": value if isinstance(value, (int, float, bool, str)) else repr(value),
+    }
 
 
 def main() -> int:
@@ -87,7 +95,7 @@ def main() -> int:
             answer = describe(open_live(Path(request["path"]), request["name"], baseline))
         except EvoEngineerError as error:
             answer = {"error": str(error)}
-        except Exception as error:  # noqa: BLE001 - the problem's own code failed: its author needs to know how
+        except Exception as error:  # the problem's own code failed: its author needs to know how
             answer = {"error": f"{request['path']}: {type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
     return 0

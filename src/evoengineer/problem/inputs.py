@@ -35,9 +35,7 @@ class Generator:
     ) -> torch.Tensor:
         return (torch.rand(shape, generator=self._random) * (high - low) + low).to(dtype)
 
-    def integers(
-        self, *shape: int, low: int, high: int, dtype: torch.dtype = torch.int64
-    ) -> torch.Tensor:
+    def integers(self, *shape: int, low: int, high: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
         """Whole numbers from `low` up to, not including, `high`."""
         return torch.randint(low, high, shape, generator=self._random, dtype=torch.int64).to(dtype)
 

@@ -70,7 +70,9 @@ class KernelBenchProblem:
         changed = [_redistributed(value, distribution) for value in plain]
         for drawn in (changed, plain):
             arguments: dict[str, Any] = dict(zip(names, drawn, strict=True))
-            arguments.update(zip(state_names, (value.detach().clone() for value in state.values()), strict=True))
+            arguments.update(
+                zip(state_names, (value.detach().clone() for value in state.values()), strict=True)
+            )
             if drawn is plain or self._finite(case, arguments):
                 break
         return arguments
@@ -122,7 +124,7 @@ class KernelBenchProblem:
                 model, inputs = self._model(), self._module.get_inputs()
                 with counter:
                     outputs = as_outputs(model(*inputs), self._path)
-        except Exception:  # noqa: BLE001 - whatever a user's model raises, these sizes are no case of it
+        except Exception:  # whatever a user's model raises, these sizes are no case of it
             return None
         tensors = [*inputs, *model.state_dict().values(), *outputs]
         total = sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
@@ -137,9 +139,11 @@ class KernelBenchProblem:
             with self._sizes(sizes), _WithoutGpu(), torch.no_grad():
                 torch.manual_seed(0)
                 outputs = as_outputs(self._model()(*self._module.get_inputs()), self._path)
-        except Exception:  # noqa: BLE001 - as above
+        except Exception:  # as above
             return False
-        return all(o.numel() > 0 and (not o.is_floating_point() or bool(torch.isfinite(o).all())) for o in outputs)
+        return all(
+            o.numel() > 0 and (not o.is_floating_point() or bool(torch.isfinite(o).all())) for o in outputs
+        )
 
     def _bench_case(self) -> Case:
         """The file's own shape; sizes of more than a simulated GPU can run are halved, the largest first."""
@@ -244,6 +248,10 @@ def _unique(name: str, taken: list[str]) -> str:
 
 
 def _redistributed(value: Any, distribution: Distribution) -> Any:
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point() or distribution is Distribution.NORMAL:
+    if (
+        not isinstance(value, torch.Tensor)
+        or not value.is_floating_point()
+        or distribution is Distribution.NORMAL
+    ):
         return value
     return reshape_distribution(value, distribution)

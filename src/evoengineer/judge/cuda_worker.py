@@ -1,0 +1,97 @@
+"""A worker that judges on a real GPU: examination, then candidate and baseline timed in turn.
+
+PyTorch's own times, eager and compiled, come from a process of their own (`pytorch_time.py`), measured the same
+way. Everything here runs under the lock of the GPU.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from evoengineer.judge.cuda import CudaStage, GpuWatch, exclusive_gpu, load_on_gpu
+from evoengineer.judge.examination import examine
+from evoengineer.judge.failures import Rejected, finding_rejection, mismatch_rejection, runner_rejection
+from evoengineer.judge.measurement import FLUSH_BYTES, INPUT_SETS, Measured, dishonest_times, measure
+from evoengineer.judge.options import JudgeOptions
+from evoengineer.judge.plan import PlannedDraw, timed_draws
+from evoengineer.judge.pytorch_time import pytorch_times
+from evoengineer.judge.reference import ReferenceProcess
+from evoengineer.judge.runner_process import CandidateFailure
+from evoengineer.judge.verdict import Timing, Verdict
+from evoengineer.judge.worker import Baseline, prepare, valid_verdict
+from evoengineer.kernel.build import Build
+from evoengineer.problem.catalog import Description
+
+class CudaWorker:
+    def __init__(self, description: Description, options: JudgeOptions, run_seed: int, threads: int) -> None:
+        self._description, self._options, self._run_seed = description, options, run_seed
+        self._reference = ReferenceProcess(threads)
+
+    def close(self) -> None:
+        self._reference.close()
+
+    def judge(self, kernel: str, build: Callable[[], Build], baseline: Baseline | None) -> Verdict:
+        draws = prepare(self._reference, self._description, kernel, self._run_seed)
+        try:
+            library = build().library
+            other = baseline.build().library if baseline else library
+            with ExitStack() as stack:
+                stack.enter_context(exclusive_gpu(self._options.device))
+                watch = stack.enter_context(GpuWatch(self._options.device))
+                mine = stack.enter_context(load_on_gpu(library, self._reference, self._options))
+                examine(mine, self._reference, self._description.problem, draws)
+                theirs = stack.enter_context(load_on_gpu(other, self._reference, self._options))
+                measured = self.measure(mine, theirs, kernel)
+        except Rejected as rejected:
+            return rejected.verdict()
+        finally:
+            for number, _ in draws:
+                self._reference.drop(number)
+        eager_us, compiled_us = pytorch_times(self._description.problem, self._options.device)
+        timing = Timing(
+            device=self._options.device,
+            simulated=False,
+            time_us=measured.time_us,
+            interval_us=measured.interval_us,
+            baseline_us=measured.baseline_us,
+            speedup=measured.speedup,
+            speedup_interval=measured.speedup_interval,
+            pytorch_us=eager_us,
+            pytorch_compiled_us=compiled_us,
+            profile=watch.summary(),
+        )
+        return valid_verdict(timing, len(draws))
+
+    def measure(self, mine: CudaStage, theirs: CudaStage, kernel: str) -> Measured:
+        """Both kernels on the same sets of inputs; results of timed calls are compared now and then."""
+        problem = self._description.problem
+        where = f"case {problem.bench_case.name}, timed"
+        chance = random.Random(f"{self._run_seed}{kernel}")
+        sets: dict[int, int] = {}
+        for number, planned in enumerate(timed_draws(problem, self._run_seed, INPUT_SETS)):
+            sets[number] = self._fill(number, planned, (mine, theirs), where)
+
+        def verify(number: int) -> None:
+            fetched, _ = mine.fetch(number, where)
+            comparison = self._reference.check(sets[number], fetched.tensors, fetched.inputs)
+            if comparison.mismatch is not None:
+                raise mismatch_rejection(comparison.mismatch, where, "")
+
+        try:
+            measured = measure(mine.runner, theirs.runner, verify, flush_bytes=FLUSH_BYTES, chance=chance)
+        except CandidateFailure as failure:
+            raise runner_rejection(failure, where) from failure
+        finding = dishonest_times(measured)
+        if finding is not None:
+            raise finding_rejection(finding, where)
+        return measured
+
+    def _fill(self, number: int, planned: PlannedDraw, stages: tuple[CudaStage, ...], where: str) -> int:
+        """The same inputs for both kernels, at addresses of their own; the number of the draw."""
+        draw = self._reference.prepare(planned.case, planned.distribution, planned.seed)
+        staged = self._reference.stage(draw)
+        for stage in stages:
+            stage.put(number, staged, where)
+        return draw
