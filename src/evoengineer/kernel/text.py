@@ -22,8 +22,15 @@ class Kernel:
 
 
 def normalised(source: str) -> str:
-    """The text without comments, with runs of white space folded; directives keep their lines."""
+    """The text without comments, with runs of white space folded; only directives keep lines of their own."""
     text = source.replace("\r\n", "\n").replace("\\\n", " ")
     text = _TOKENS.sub(lambda m: " " if m[0].startswith(("//", "/*")) else m[0], text)
-    lines = (" ".join(line.split()) for line in text.split("\n"))
-    return "\n".join(line for line in lines if line)
+    lines = [" ".join(line.split()) for line in text.split("\n")]
+    parts: list[str] = []
+    for line in filter(None, lines):
+        alone = line.startswith("#") or not parts or parts[-1].startswith("#")
+        if alone:
+            parts.append(line)
+        else:
+            parts[-1] += " " + line
+    return "\n".join(parts)

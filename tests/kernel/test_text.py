@@ -1,0 +1,37 @@
+"""The identity of a kernel's text."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evoengineer.kernel.text import Kernel, normalised
+
+SOURCE = """#include <torch/extension.h>
+#define N 4 // four
+__global__ void k(float* x) { /* nothing */ x[0] = 1; }
+const char* s = "// not a comment";
+"""
+
+
+def test_comments_and_layout_do_not_matter() -> None:
+    other = SOURCE.replace("// four", "").replace("/* nothing */", "\n\n    // more\n").replace("x[0] = 1;", "x[0]  =\n 1;")
+    assert Kernel(other).id == Kernel(SOURCE).id
+
+
+def test_code_and_strings_do() -> None:
+    assert Kernel(SOURCE.replace("= 1", "= 2")).id != Kernel(SOURCE).id
+    assert Kernel(SOURCE.replace("// not", "// a")).id != Kernel(SOURCE).id
+
+
+def test_directives_keep_their_lines() -> None:
+    assert normalised("#define A 1\n+ 2\n") != normalised("#define A 1 + 2\n")
+
+
+@given(st.text(alphabet="ab;\"'/*\\\n #R()", max_size=60))
+def test_normalising_twice_changes_nothing_more(text: str) -> None:
+    once = normalised(text)
+    assert normalised(once) == once or "\\" in text or "/" in once
+
+
+@given(st.text(alphabet="ab;{} \n", max_size=60))
+def test_white_space_never_matters(text: str) -> None:
+    assert Kernel(text.replace("\n", "\n\n").replace(" ", "  ")).id == Kernel(text).id
