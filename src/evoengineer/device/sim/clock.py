@@ -6,7 +6,7 @@ host and device take a start-up time and then the bus's rate; copies and fills o
 through DRAM, or through L2 when they are small. Wall-clock time plays no part, so that two runs agree to the bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evoengineer.device.profile import Profile
 
@@ -26,6 +26,7 @@ class Clock:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
+        self.touch: Callable[[int, int], None] = lambda address, size: None  # told what copies and fills write
         self._host_ns = 0.0
         self._streams: dict[int, float] = {LEGACY_STREAM: 0.0}
         self._blocking: set[int] = set()
@@ -46,14 +47,16 @@ class Clock:
         start = max(self._ready(stream), self._engines["compute"])
         return int(start * self._profile.clock_khz / 1e6)
 
-    def copy(self, stream: int, size: int, kind: int) -> None:
+    def copy(self, stream: int, size: int, kind: int, target: int = 0) -> None:
+        self.touch(target, size)
         if kind == _DEVICE_TO_DEVICE:
             self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(2 * size))
             return
         engine = "to_host" if kind == _DEVICE_TO_HOST else "to_device"
         self._run(stream, engine, _COPY_OVERHEAD_NS + size / self._profile.pcie_bytes_per_second * 1e9)
 
-    def fill(self, stream: int, size: int) -> None:
+    def fill(self, stream: int, size: int, target: int = 0) -> None:
+        self.touch(target, size)
         self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(size))
 
     def _moved_ns(self, size: int) -> float:

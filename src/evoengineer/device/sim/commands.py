@@ -109,6 +109,7 @@ class Commands:
         )
         self.engine.reversed_blocks = self.block_order == "reversed"
         self._clock = Clock(self.profile)
+        self._clock.touch = self.engine.touch
         self.marked_ns = 0.0
         self._modules: dict[int, Module] = {}
         self._kernels: dict[int, _Loaded] = {}

@@ -127,6 +127,13 @@ class Engine:
         self._profiler.assemble(module)
         return self._profiler
 
+    def touch(self, address: int, size: int) -> None:
+        """A copy or fill has written there: that is what L2 holds now."""
+        if self._profiler is not None and size:
+            found = self.memory.find(address)
+            if found is not None and found.inside:
+                self._profiler.residency.touch({found.start: float(size)})
+
     # -- modules -----------------------------------------------------------------------------------
 
     def load_module(self, texts: list[str]) -> Module:

@@ -74,14 +74,14 @@ class MemoryCommands:
         from_host, to_host = native.in_host_arena(source), native.in_host_arena(target)
         kind = _TO_HOST if to_host else _TO_DEVICE if from_host else _ON_DEVICE
         activity.copied(width * height, from_host, to_host)
-        clock.copy(stream, width * height, kind)
+        clock.copy(stream, width * height, kind, target)
 
     def write(self, payload: memoryview, clock: Clock, activity: Activity) -> None:
         target, stream, _ = protocol.WRITE.unpack_from(payload)
         data = bytes(payload[protocol.WRITE.size :])
         self._check(self._library.rt_transfer_write(target, data, len(data)))
         activity.copied(len(data), True, False)
-        clock.copy(stream, len(data), _TO_DEVICE)
+        clock.copy(stream, len(data), _TO_DEVICE, target)
 
     def fill(self, payload: memoryview, clock: Clock, activity: Activity) -> None:
         target, pitch, width, height, value, element, stream, _ = protocol.MEMSET.unpack(payload)
@@ -89,7 +89,7 @@ class MemoryCommands:
             raise CallError(INVALID_VALUE)
         self._check(self._library.rt_transfer_fill(target, pitch, width, height, value, element))
         activity.memset_bytes += width * height * element
-        clock.fill(stream, width * height * element)
+        clock.fill(stream, width * height * element, target)
 
     def _check(self, outcome: int) -> None:
         if outcome:
