@@ -37,28 +37,53 @@ uint32_t distinct(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, uin
     return count;
 }
 
-// How often the 32 banks must be read for these lanes. Lanes take part in groups that need at most 128 bytes.
-uint32_t wavefronts(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, uint32_t* least) {
-    const uint32_t group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
-    uint32_t total = 0;
-    *least = 0;
-    for (uint32_t first = 0; first < kLanes; first += group) {
-        uint32_t part = group == 32 ? lanes : lanes >> first & ((1u << group) - 1);
-        if (!part) continue;
-        uint64_t words[64];
-        uint32_t count = 0, most = 1;
-        uint8_t in_bank[32] = {};
-        for (uint32_t rest = part; rest; rest &= rest - 1) {
-            uint64_t word = addresses[first + uint32_t(__builtin_ctz(rest))] / 4;
-            for (uint32_t j = 0; j < (bytes + 3) / 4 && count < 64; j++) words[count++] = word + j;
+// Do all lanes of `lanes` (of 32, or of 16) have the address of the lane whose number differs in `bit`?
+bool paired(const uint64_t* addresses, uint32_t lanes, uint32_t bit) {
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        uint32_t lane = uint32_t(__builtin_ctz(rest));
+        if ((lanes >> (lane ^ bit) & 1) && addresses[lane] != addresses[lane ^ bit]) return false;
+    }
+    return true;
+}
+
+// How often the banks must be read for these lanes at once.
+uint32_t turns(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, uint32_t* least) {
+    uint64_t words[128];
+    uint32_t count = 0, most = 1;
+    uint8_t in_bank[32] = {};
+    bool ordered = true;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        uint64_t word = addresses[__builtin_ctz(rest)] / 4;
+        for (uint32_t j = 0; j < (bytes + 3) / 4 && count < 128; j++) {
+            if (count && words[count - 1] > word + j) ordered = false;
+            words[count++] = word + j;
         }
-        bool ordered = true;
-        for (uint32_t i = 1; i < count && ordered; i++) ordered = words[i] >= words[i - 1];
-        if (!ordered) std::sort(words, words + count);
-        count = uint32_t(std::unique(words, words + count) - words);
-        for (uint32_t i = 0; i < count; i++) most = std::max<uint32_t>(most, ++in_bank[words[i] % 32]);
-        total += most;
-        *least += std::max(1u, (count + 31) / 32);
+    }
+    if (!ordered) std::sort(words, words + count);
+    count = uint32_t(std::unique(words, words + count) - words);
+    for (uint32_t i = 0; i < count; i++) most = std::max<uint32_t>(most, ++in_bank[words[i] % 32]);
+    *least += std::max(1u, (count + 31) / 32);
+    return most;
+}
+
+// Wavefronts of a shared memory request. Lanes with 8 bytes come in two halves, with 16 bytes in quarters,
+// but two parts go together if neighbouring lanes (or those two apart) want the same.
+uint32_t wavefronts(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, uint32_t* least) {
+    *least = 0;
+    if (bytes <= 4) return turns(addresses, lanes, bytes, least);
+    const uint32_t whole = bytes <= 8 ? 32 : 16;
+    uint32_t total = 0;
+    for (uint32_t first = 0; first < kLanes; first += whole) {
+        uint32_t part = whole == 32 ? lanes : lanes >> first & 0xffff;
+        if (!part) continue;
+        const uint64_t* own = addresses + first;
+        if (paired(own, part, 1) || paired(own, part, 2)) {
+            total += turns(own, part, bytes, least);
+            continue;
+        }
+        uint32_t low = whole == 32 ? part & 0xffff : part & 0xff, half = whole / 2;
+        if (low) total += turns(own, low, bytes, least);
+        if (part >> half) total += turns(own + half, part >> half, bytes, least);
     }
     return total;
 }

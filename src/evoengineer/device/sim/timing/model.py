@@ -5,6 +5,7 @@
 - *sm*: what the busiest multiprocessor needs. A block alone takes the sum over its phases (stretches between
   barriers), each the longer of one warp's latency and the busiest pipe; R resident blocks overlap, so b blocks
   on one multiprocessor take the longer of ceil(b / R) such times and b times a block's use of the busiest pipe.
+  (A block's own use of that pipe is part of the time it takes alone, and is taken out there.)
 - *dram*, *l2*: bytes over the bandwidth that can be reached.
 - *atomics*: updates of one address follow one another.
 
@@ -34,7 +35,7 @@ class Constants:
     piece_bytes: float = 96.0  # what a new place in DRAM costs, as if so many bytes more were moved
     l2_efficiency: float = 0.75
     barrier_clocks: float = 30.0  # from the last warp's arrival to the first that goes on
-    issue_efficiency: float = 0.93
+    pipe_efficiency: float = 0.95  # of the busiest pipe
 
 
 CONSTANTS = Constants()
@@ -79,10 +80,15 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     per_sm = whole(work.blocks / card.sm_count)
     resident = max(min(work.resident, math.ceil(per_sm)), 1)
     rounds = whole(work.blocks / (card.sm_count * resident))
-    alone = constants.block_start_clocks + sum(norm(constants.overlap, p.latency, p.demand) for p in work.phases)
     busiest = max(work.pipes, key=lambda name: (work.pipes[name], name), default="issue")
-    use = work.pipes.get(busiest, 0.0) / constants.issue_efficiency
-    latency_ns, pipe_ns = rounds * alone / clocks_per_ns, per_sm * use / clocks_per_ns
+    use = work.pipes.get(busiest, 0.0) / constants.pipe_efficiency
+    alone = constants.block_start_clocks + sum(
+        norm(constants.overlap, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases
+    )
+    pipe_ns = max(per_sm, rounds) * use / clocks_per_ns
+    # The part of a block's time in which its busiest pipe rests: other resident blocks can fill it.
+    resting = max(alone**constants.overlap - use**constants.overlap, 0.0) ** (1 / constants.overlap)
+    latency_ns = rounds * resting / clocks_per_ns
     moved = work.dram_read + work.dram_written
     efficiency = constants.dram_efficiency
     if moved:
