@@ -52,5 +52,6 @@ def _render(finding: "Finding") -> str:
         finding.remedy, _WIDTH - _INDENT, initial_indent="→ ", subsequent_indent="  ",
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
-    first = f"{mark} {finding.name:<{_INDENT - 3}} "
+    name = finding.name.replace("sandbox ", "  ")  # its layers, below it
+    first = f"{mark} {name:<{_INDENT - 3}} "
     return textwrap.indent("\n".join(lines), " " * _INDENT).replace(" " * _INDENT, first, 1)

@@ -123,7 +123,7 @@ def _simulator() -> list[Finding]:
 
 def _sandbox() -> list[Finding]:
     from evoengineer.judge.sandbox import layers
-    from evoengineer.judge.sandbox.layers import missing_isolation
+    from evoengineer.judge.sandbox.isolation import missing_isolation
 
     try:
         found = layers()
@@ -143,9 +143,9 @@ def _sandbox() -> list[Finding]:
     return [
         summary,
         *(
-            Finding(f"  {each.name}", "ok", each.protects, each.reason)
+            Finding(f"sandbox {each.name}", "ok", each.protects, each.reason)
             if each.active
-            else Finding(f"  {each.name}", "missing", f"off: {each.protects}", remedy=each.reason)
+            else Finding(f"sandbox {each.name}", "missing", f"off: {each.protects}", remedy=each.reason)
             for each in found
         ),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evoengineer.judge.sandbox import Completed, Policy, compile_policy, run, run_policy
-from evoengineer.judge.sandbox.layers import active_layers
+from evoengineer.judge.sandbox.isolation import active_layers
 from evoengineer.kernel.native_build import build_executable
 
 HERE = Path(__file__).parent

@@ -115,9 +115,9 @@ def test_nothing_survives_the_judge(villain: Path, scratch: Path) -> None:
     assert not Path(f"/proc/{supervisor}").exists() or is_zombie(supervisor)
 
 
-def test_nothing_survives_the_supervisor(villain: Path, compiling: Policy) -> None:
+def test_nothing_survives_the_supervisor(villain: Path, compiling: Policy, layer_set: frozenset[str]) -> None:
     marker = f"headless-{os.getpid()}"
-    with start([villain, "daemon-sleep", marker], compiling) as process:
+    with start([villain, "daemon-sleep", marker], compiling, layers=layer_set) as process:
         wait_until(lambda: len(processes_with(marker)) >= 4)
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == Exit(None, signal.SIGKILL, "killed", 0.0, 0)

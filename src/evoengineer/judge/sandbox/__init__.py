@@ -3,12 +3,12 @@
     with start(command, run_policy(scratch, readable=[build]), pass_fds=[fd]) as process:
         ending = process.wait()
 
-`policy.py` says what a command may do, `process.py` starts and ends it, `layers.py` finds out which kinds of
+`policy.py` says what a command may do, `process.py` starts and ends it, `isolation.py` finds out which kinds of
 protection this machine offers. The launcher (C++, `launcher/`) does the work. docs/sandbox.md describes what it
 protects from and what it does not.
 """
 
-from evoengineer.judge.sandbox.layers import Layer, layers, require_isolation
+from evoengineer.judge.sandbox.isolation import Layer, layers, require_isolation
 from evoengineer.judge.sandbox.policy import Policy, compile_policy, run_policy
 from evoengineer.judge.sandbox.process import Completed, Exit, Sandboxed, run, start
 

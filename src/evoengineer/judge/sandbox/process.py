@@ -18,8 +18,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from evoengineer.errors import SandboxError
+from evoengineer.judge.sandbox.isolation import active_layers
 from evoengineer.judge.sandbox.launching import launch_command
-from evoengineer.judge.sandbox.layers import active_layers
 from evoengineer.judge.sandbox.policy import Policy
 
 OUTPUT_BYTES = 4 << 20  # captured of each stream; the rest is read and dropped
@@ -209,9 +209,13 @@ def run(
             thread.start()
         if process.stdin is not None:
             _feed(process.stdin, input or b"")
-        ending = process.wait()
-        for thread in threads:
-            thread.join()
+        try:
+            ending = process.wait()
+        finally:
+            with suppress(SandboxError):
+                process.kill()  # so that its streams end
+            for thread in threads:
+                thread.join()
     return Completed(ending, outputs["stdout"], outputs["stderr"])
 
 

@@ -71,6 +71,7 @@ void admit_command(int channel) {
 
 [[noreturn]] void become_command(const Spec& spec, int channel) {
     check(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
+    signal(SIGTERM, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);

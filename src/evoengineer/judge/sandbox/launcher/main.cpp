@@ -30,6 +30,12 @@ pid_t clone_inside(const Spec& spec) {
 #endif
 }
 
+// The supervisor was killed, and there is no process namespace that would end with us.
+void end_with_descendants(int) {
+    kill_descendants();
+    _exit(125);
+}
+
 void silence() {
     int null = open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; fd++)
@@ -60,7 +66,9 @@ int main(int argc, char** argv) {
     pid_t init = clone_inside(spec);
     if (init == 0) {
         message_fd = messages[1];
-        check(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
+        if (!spec.namespaces) signal(SIGTERM, end_with_descendants);
+        sigprocmask(SIG_UNBLOCK, &asked, nullptr);
+        check(prctl(PR_SET_PDEATHSIG, spec.namespaces ? SIGKILL : SIGTERM, 0, 0, 0) == 0, "pdeathsig");
         close(messages[0]);
         close(spec.report);
         if (spec.namespaces) map_ids(uid, gid);

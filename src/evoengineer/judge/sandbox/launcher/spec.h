@@ -58,4 +58,5 @@ int landlock_version();                                  // landlock.cpp
 void restrict_files(const Spec& spec);                   // landlock.cpp
 int install_filter(const Spec& spec, pid_t self);        // filter.cpp: the listener, or -1
 int supervise(const Spec& spec, pid_t init, int messages);  // supervise.cpp
+void kill_descendants();                                 // supervise.cpp
 int run_inside(const Spec& spec);                        // inside.cpp

@@ -108,8 +108,19 @@ const char* exceeded(const Spec& spec, const Usage& usage) {
     return nullptr;
 }
 
-// Without a process namespace, whose init takes everybody along, orphans become our children: kill until none is left.
-void kill_orphans() {
+long long microseconds(const timeval& t) { return t.tv_sec * 1000000LL + t.tv_usec; }
+
+void report(const Spec& spec, const char* format, const char* text, long long a, long long b = 0, long long c = 0) {
+    char line[512];
+    int n = snprintf(line, sizeof line, format, text, a, b, c);
+    if (write(spec.report, line, size_t(n)) < 0) _exit(125);  // nobody is there to hear it
+}
+
+}  // namespace
+
+// Without a process namespace, whose init takes everybody along, orphans become children of ours: kill until none is
+// left.
+void kill_descendants() {
     static pid_t tree[kMaxTree];
     for (;;) {
         int count = 0;
@@ -124,16 +135,6 @@ void kill_orphans() {
         usleep(500);
     }
 }
-
-long long microseconds(const timeval& t) { return t.tv_sec * 1000000LL + t.tv_usec; }
-
-void report(const Spec& spec, const char* format, const char* text, long long a, long long b = 0, long long c = 0) {
-    char line[512];
-    int n = snprintf(line, sizeof line, format, text, a, b, c);
-    if (write(spec.report, line, size_t(n)) < 0) _exit(125);  // nobody is there to hear it
-}
-
-}  // namespace
 
 int supervise(const Spec& spec, pid_t init, int messages) {
     sigset_t asked;
@@ -179,7 +180,7 @@ int supervise(const Spec& spec, pid_t init, int messages) {
     int status = 0;
     rusage used{};
     while (wait4(init, &status, 0, &used) < 0 && errno == EINTR) {}
-    if (!spec.namespaces) kill_orphans();
+    if (!spec.namespaces) kill_descendants();
 
     Message message;
     bool ended = false;
