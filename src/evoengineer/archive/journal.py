@@ -52,7 +52,9 @@ class RunJournal:
 
     def baseline(self, source: str, verdict: Verdict) -> Settled:
         """The baseline kernel, judged: planned, judged and settled in one."""
-        settled = Settled(BASELINE_NUMBER, Kind.BASELINE, None, source, "baseline", "", verdict)
+        settled = Settled(
+            BASELINE_NUMBER, Kind.BASELINE, None, source, "baseline", "", verdict, improved=True
+        )
         now = time.time()
         with self.archive.transaction() as db:
             db.execute(
@@ -152,12 +154,13 @@ class RunJournal:
         timing = None if settled.verdict is None else settled.verdict.timing
         db.execute(
             "UPDATE proposals SET kind = ?, trial = ?, duplicate_of = ?, build = ?, outcome = ?, time_us = ?,"
-            " speedup = ?, tokens = ?, nano_usd = ?, settled_at = ? WHERE run = ? AND number = ?",
+            " speedup = ?, improved = ?, tokens = ?, nano_usd = ?, settled_at = ? WHERE run = ? AND number = ?",
             (
                 *(str(settled.kind), settled.trial, settled.duplicate_of, build),
                 None if settled.outcome is None else str(settled.outcome),
                 *((None, None) if timing is None else (timing.time_us, timing.speedup)),
-                *(settled.tokens, settled.nano_usd, time.time(), self.run.id, settled.number),
+                *(int(settled.improved), settled.tokens, settled.nano_usd),
+                *(time.time(), self.run.id, settled.number),
             ),
         )
         self._seen(db)
@@ -265,6 +268,7 @@ def _restored(
             duplicate_of=row["duplicate_of"],
             tokens=row["tokens"],
             nano_usd=row["nano_usd"],
+            improved=bool(row["improved"]),
         )
     return Restored(
         plan=plan,

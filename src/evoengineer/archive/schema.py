@@ -73,6 +73,7 @@ CREATE TABLE proposals (
   outcome TEXT,
   time_us REAL,
   speedup REAL,
+  improved INTEGER NOT NULL DEFAULT 0,  -- the best of the run when it was settled
   tokens INTEGER NOT NULL DEFAULT 0,
   nano_usd INTEGER NOT NULL DEFAULT 0,
   planned_at REAL NOT NULL,
@@ -80,7 +81,7 @@ CREATE TABLE proposals (
   PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX proposals_by_kind ON proposals(run, kind, outcome);
-CREATE INDEX proposals_by_time ON proposals(run, time_us);
+CREATE INDEX proposals_by_improvement ON proposals(run, number) WHERE improved;
 
 CREATE TABLE replies (
   run TEXT NOT NULL,

@@ -1,5 +1,8 @@
 """The `evoengineer` command.
 
+    evoengineer evolve PROBLEM                  search for a faster kernel
+    evoengineer resume|show|export RUN          continue, inspect or take away a run; `runs` lists them
+    evoengineer bench                           methods against each other over a suite
     evoengineer judge KERNEL.cu --problem P     a verdict on a kernel, with evidence and times
     evoengineer problems [show|check P]         what can be optimised
     evoengineer sim run FILE.cu…     compile a CUDA program and run it on the simulated GPU
@@ -57,13 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    from evoengineer.cli import doctor, judge, problems, sim
+    from evoengineer.cli import doctor, evolve, fake_endpoint, judge, problems, runs, show, sim
 
     parser = Parser(
         prog="evoengineer", description="Evolve CUDA kernels and judge them, with or without a GPU."
     )
     parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    for module in (evolve, runs, show, fake_endpoint):
+        module.add_commands(groups)
     judge.add_commands(groups)
     problems.add_commands(groups)
     sim.add_commands(groups)

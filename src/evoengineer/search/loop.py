@@ -19,6 +19,7 @@ from __future__ import annotations
 import queue
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from evoengineer.errors import EvoEngineerError
@@ -31,7 +32,7 @@ from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reaso
 from evoengineer.search.journal import Journal
 from evoengineer.search.progress import Observer, Progress, Silent
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Restored, Settled
-from evoengineer.search.state import SearchState
+from evoengineer.search.state import SearchState, member_of
 from evoengineer.search.work import Work, kernel_id
 
 _TICK_SECONDS = 0.5
@@ -213,7 +214,7 @@ class Loop:
         if settled.verdict is not None and settled.verdict.build:
             self._builds[settled.verdict.build] = BASELINE_NUMBER
         self.progress.improved(self.state.best)
-        self.observer.settled(None, settled, self.progress, False)
+        self.observer.settled(None, settled, self.progress)
 
     # -- planning -----------------------------------------------------------------------------------------
 
@@ -361,18 +362,18 @@ class Loop:
     def _settle(self, work: Work) -> None:
         plan = work.plan
         settled = work.settled(self._first(work), self.progress.trials + 1)
-        use = None
-        if settled.kind is Kind.TRIAL:
-            use = self.state.use_of(plan, settled)
+        member = member_of(settled)
+        settled = replace(settled, improved=member is not None and member.beats(self.state.best))
+        use = self.state.use_of(plan, settled) if settled.kind is Kind.TRIAL else None
         self.journal.settled(plan, settled, work.build, use)
         self.state.settled(plan, settled)
         charged = settled.kind is Kind.TRIAL
         self.budget.settle(work.estimate, charged=charged, tokens=settled.tokens, nano_usd=settled.nano_usd)
         del self._work[plan.number]
         self._next_settle += 1
-        improved = self._note(plan, settled, work.kernel, work.build)
+        self._note(plan, settled, work.kernel, work.build)
         self._check_ends()
-        self.observer.settled(plan, settled, self.progress, improved)
+        self.observer.settled(plan, settled, self.progress)
 
     def _first(self, work: Work) -> int | None:
         """The earlier proposal that this one repeats, by text or by machine code."""
@@ -381,8 +382,8 @@ class Loop:
         first = self._kernels.get(work.kernel)
         return self._builds.get(work.build) if first is None and work.build else first
 
-    def _note(self, plan: Plan, settled: Settled, kernel: str, build: str) -> bool:
-        """Keep the books that follow from settled proposals; whether it is the best so far."""
+    def _note(self, plan: Plan, settled: Settled, kernel: str, build: str) -> None:
+        """Keep the books that follow from settled proposals."""
         self.progress.settled(settled)
         self.progress.in_flight = len(self._work)
         if settled.kind is Kind.TRIAL and settled.source:
@@ -391,7 +392,7 @@ class Loop:
                 self._builds.setdefault(build, plan.number)
         self._repeats = self._repeats + 1 if settled.kind is Kind.DUPLICATE else 0
         self._failures = self._failures + 1 if settled.kind is Kind.FAILED else 0
-        return self.progress.improved(self.state.best)
+        self.progress.improved(self.state.best)
 
     def _check_ends(self) -> None:
         options, progress = self.options, self.progress

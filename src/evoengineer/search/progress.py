@@ -41,12 +41,10 @@ class Progress:
         elif settled.kind is Kind.FAILED:
             self.failed += 1
 
-    def improved(self, best: Member | None) -> bool:
-        """Note the best kernel so far; whether it is a new one."""
-        new = best is not None and (self.best is None or best.number != self.best.number)
-        if new:
+    def improved(self, best: Member | None) -> None:
+        """Note the best kernel so far."""
+        if best is not None and (self.best is None or best.number != self.best.number):
             self.best, self.best_trial = best, self.trials
-        return new
 
     @property
     def valid(self) -> int:
@@ -68,7 +66,7 @@ class Observer(Protocol):
 
     def attempted(self, attempt: Attempt, progress: Progress) -> None: ...
 
-    def settled(self, plan: Plan | None, settled: Settled, progress: Progress, improved: bool) -> None: ...
+    def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None: ...
 
     def tick(self, progress: Progress) -> None: ...
 
@@ -82,7 +80,7 @@ class Silent:
     def attempted(self, attempt: Attempt, progress: Progress) -> None:
         pass
 
-    def settled(self, plan: Plan | None, settled: Settled, progress: Progress, improved: bool) -> None:
+    def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None:
         pass
 
     def tick(self, progress: Progress) -> None:

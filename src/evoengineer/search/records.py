@@ -99,6 +99,7 @@ class Settled:
     duplicate_of: int | None = None
     tokens: int = 0
     nano_usd: int = 0
+    improved: bool = False  # the best kernel of the run when it was settled
 
     @property
     def outcome(self) -> Outcome | None:

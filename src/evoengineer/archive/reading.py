@@ -1,0 +1,189 @@
+"""What the commands ask of the archive: lists of runs, the trials of one, its best kernel, its totals."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from evoengineer.archive.store import Archive, RunRecord, record_of
+from evoengineer.judge.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run and its totals."""
+
+    run: RunRecord
+    trials: int
+    proposals: int
+    duplicates: int
+    failed: int
+    outcomes: Counter[Outcome]
+    tokens: int
+    nano_usd: int
+    baseline_us: float | None
+    best_number: int | None
+    best_us: float | None
+    best_speedup: float | None
+    attempts: Counter[str]  # failed calls by kind
+    seconds: float
+
+    @property
+    def valid(self) -> int:
+        return self.outcomes[Outcome.VALID]
+
+    @property
+    def compiled(self) -> int:
+        return sum(count for outcome, count in self.outcomes.items() if outcome.compiled)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One proposal as `show` and `export` want it."""
+
+    number: int
+    trial: int | None
+    kind: str | None
+    operator: str
+    guidance: str
+    name: str
+    thought: str
+    outcome: str | None
+    time_us: float | None
+    speedup: float | None
+    improved: int
+    duplicate_of: int | None
+    tokens: int
+    nano_usd: int
+    parents: tuple[int, ...]
+    source: str
+
+
+def summaries(archive: Archive) -> list[RunSummary]:
+    """All runs, the newest last, from one pass over each table."""
+    db = archive.connection
+    totals = {row["run"]: row for row in db.execute(_TOTALS + " GROUP BY run")}
+    outcomes: dict[str, Counter[Outcome]] = {}
+    for run, outcome, count in db.execute(
+        "SELECT run, outcome, count(*) FROM proposals WHERE kind = 'trial' GROUP BY run, outcome"
+    ):
+        outcomes.setdefault(run, Counter())[Outcome(outcome)] = count
+    attempts: dict[str, Counter[str]] = {}
+    for run, kind, count in db.execute("SELECT run, kind, count(*) FROM calls GROUP BY run, kind"):
+        attempts.setdefault(run, Counter())[kind] = count
+    seconds = dict(db.execute("SELECT run, sum(seen_at - started_at) FROM sessions GROUP BY run").fetchall())
+    bests = {row["run"]: row for row in db.execute(_BEST + " GROUP BY run")}
+    return [
+        _summary(record_of(row), totals, outcomes, attempts, seconds, bests)
+        for row in db.execute("SELECT * FROM runs ORDER BY created_at, id").fetchall()
+    ]
+
+
+def summary(archive: Archive, run: str) -> RunSummary:
+    db = archive.connection
+    record = archive.run(run)
+    where = " WHERE run = ?"
+    totals = {row["run"]: row for row in db.execute(_TOTALS + where + " GROUP BY run", (record.id,))}
+    found = db.execute(
+        "SELECT outcome, count(*) FROM proposals WHERE run = ? AND kind = 'trial' GROUP BY outcome",
+        (record.id,),
+    )
+    outcomes = {record.id: Counter({Outcome(outcome): count for outcome, count in found})}
+    calls = db.execute("SELECT kind, count(*) FROM calls WHERE run = ? GROUP BY kind", (record.id,))
+    attempts = {record.id: Counter(dict(calls.fetchall()))}
+    spent = db.execute(
+        "SELECT sum(seen_at - started_at) FROM sessions WHERE run = ?", (record.id,)
+    ).fetchone()[0]
+    bests = {row["run"]: row for row in db.execute(_BEST + " AND run = ? GROUP BY run", (record.id,))}
+    return _summary(record, totals, outcomes, attempts, {record.id: spent or 0.0}, bests)
+
+
+_TOTALS = (
+    "SELECT run, count(trial) AS trials, sum(kind = 'duplicate') AS duplicates, sum(kind = 'failed') AS failed,"
+    " sum(number > 0) AS proposals, sum(tokens) AS tokens, sum(nano_usd) AS nano_usd,"
+    " max(CASE WHEN number = 0 THEN time_us END) AS baseline_us FROM proposals"
+)
+# The last improvement is the best kernel. With max(), SQLite takes the other columns from that row.
+_BEST = "SELECT run, max(number) AS number, time_us, speedup FROM proposals WHERE improved"
+
+
+def _summary(
+    record: RunRecord,
+    totals: dict[str, Any],
+    outcomes: dict[str, Counter[Outcome]],
+    attempts: dict[str, Counter[str]],
+    seconds: dict[str, float],
+    bests: dict[str, Any],
+) -> RunSummary:
+    row, best = totals.get(record.id), bests.get(record.id)
+    return RunSummary(
+        run=record,
+        trials=row["trials"] if row else 0,
+        proposals=row["proposals"] if row else 0,
+        duplicates=(row["duplicates"] or 0) if row else 0,
+        failed=(row["failed"] or 0) if row else 0,
+        outcomes=outcomes.get(record.id, Counter()),
+        tokens=row["tokens"] if row else 0,
+        nano_usd=row["nano_usd"] if row else 0,
+        baseline_us=row["baseline_us"] if row else None,
+        best_number=best["number"] if best else None,
+        best_us=best["time_us"] if best else None,
+        best_speedup=best["speedup"] if best else None,
+        attempts=attempts.get(record.id, Counter()),
+        seconds=float(seconds.get(record.id) or 0.0),
+    )
+
+
+def proposals(archive: Archive, run: str) -> list[Proposal]:
+    """All proposals of a run in order, without the texts of those that were not kept."""
+    db = archive.connection
+    parents: dict[int, list[int]] = {}
+    for child, parent in db.execute(
+        "SELECT child, parent FROM lineage WHERE run = ? ORDER BY child, place", (run,)
+    ):
+        parents.setdefault(child, []).append(parent)
+    rows = db.execute(
+        "SELECT p.*, k.source FROM proposals p LEFT JOIN kernels k ON k.id = p.kernel WHERE p.run = ? ORDER BY number",
+        (run,),
+    )
+    kept = [name for name in Proposal.__slots__ if name not in ("parents", "source")]
+    return [
+        Proposal(
+            **{name: row[name] for name in kept},
+            parents=tuple(parents.get(row["number"], ())),
+            source=row["source"] or "",
+        )
+        for row in rows
+    ]
+
+
+def verdict(archive: Archive, run: str, number: int) -> Verdict | None:
+    row = archive.connection.execute(
+        "SELECT verdict, seconds FROM verdicts WHERE run = ? AND number = ?", (run, number)
+    ).fetchone()
+    return None if row is None else Verdict.from_json({**json.loads(row[0]), "seconds": json.loads(row[1])})
+
+
+def exchange(archive: Archive, run: str, number: int) -> tuple[str, str, str | None]:
+    """System text, prompt and reply of a proposal."""
+    row = archive.connection.execute(
+        "SELECT q.system, q.user, r.text FROM proposals p LEFT JOIN prompts q ON q.id = p.prompt"
+        " LEFT JOIN replies r ON r.run = p.run AND r.number = p.number WHERE p.run = ? AND p.number = ?",
+        (run, number),
+    ).fetchone()
+    return ("", "", None) if row is None else (row[0] or "", row[1] or "", row[2])
+
+
+def insight_uses(archive: Archive, run: str) -> list[tuple[int, str, str, float | None, int]]:
+    """Insights of a run: origin, text, outcome, gain, number of later uses."""
+    return [
+        tuple(row)
+        for row in archive.connection.execute(
+            "SELECT i.number, i.text, i.outcome, i.gain, count(u.number) FROM insights i"
+            " LEFT JOIN insight_uses u ON u.run = i.run AND u.insight = i.number"
+            " WHERE i.run = ? GROUP BY i.number ORDER BY i.number",
+            (run,),
+        )
+    ]

@@ -1,0 +1,161 @@
+"""Export: the best kernel of a run with its evidence, as a PyTorch extension that is ready to install.
+
+kernel.cu         the source, unchanged
+setup.py          builds it with torch.utils.cpp_extension
+pyproject.toml    says that the build needs torch
+test_kernel.py    compares it with the reference on the problem's cases
+reference.py      the problem's own file
+evidence.json     verdict, times, lineage, prompt and reply, environment
+README.md         what it is and how it was measured
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from evoengineer.archive.reading import Proposal, exchange, proposals, summary, verdict
+from evoengineer.archive.store import Archive
+from evoengineer.errors import EvoEngineerError, UsageError
+
+_TEMPLATES = ("setup.py", "pyproject.toml", "test_kernel.py", "README.md")
+
+
+def best_source(archive: Archive, run: str) -> tuple[int, str]:
+    """Number and text of the best kernel, the baseline if nothing beats it."""
+    row = archive.connection.execute(
+        "SELECT p.number, k.source FROM proposals p JOIN kernels k ON k.id = p.kernel"
+        " WHERE p.run = ? AND p.improved ORDER BY p.number DESC LIMIT 1",
+        (run,),
+    ).fetchone()
+    if row is None:
+        raise EvoEngineerError(f"run {run} has no valid kernel yet")
+    return int(row[0]), str(row[1])
+
+
+def write_best(archive: Archive, run: str) -> Path | None:
+    """The best kernel in a file beside the archive; None when there is none."""
+    try:
+        _, source = best_source(archive, run)
+    except EvoEngineerError:
+        return None
+    path = archive.path.parent / "best" / f"{run.replace('/', '_')}.cu"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source, encoding="utf-8")
+    return path
+
+
+def export_run(archive: Archive, run: str, folder: Path, number: int | None = None) -> list[Path]:
+    """Write the folder; the files that were written."""
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty: choose another with --output")
+    chosen = best_source(archive, run)[0] if number is None else number
+    every = {each.number: each for each in proposals(archive, run)}
+    found = every.get(chosen)
+    if found is None or found.outcome != "valid":
+        raise UsageError(f"run {run}: proposal {chosen} is no valid kernel")
+    evidence = _evidence(archive, run, found, every)
+    values = _values(archive, run, found, evidence)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        "kernel.cu": found.source,
+        "evidence.json": json.dumps(evidence, indent=2, sort_keys=True) + "\n",
+        "reference.py": _reference(archive, run),
+        **{name: _template(name).substitute(values) for name in _TEMPLATES},
+    }
+    written = []
+    for name, text in files.items():
+        path = folder / name
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _evidence(archive: Archive, run: str, found: Proposal, every: dict[int, Proposal]) -> dict[str, Any]:
+    record = archive.run(run)
+    judged = verdict(archive, run, found.number)
+    assert judged is not None
+    system, user, reply = exchange(archive, run, found.number)
+    return {
+        "run": run,
+        "problem": record.problem,
+        "method": record.method,
+        "proposer": record.proposer,
+        "device": record.device,
+        "seed": record.seed,
+        "environment": dict(record.environment),
+        "proposal": found.number,
+        "trial": found.trial,
+        "name": found.name,
+        "thought": found.thought,
+        "verdict": judged.to_json(),
+        "lineage": _lineage(found, every),
+        "prompt": {"system": system, "user": user},
+        "reply": reply,
+    }
+
+
+def _lineage(found: Proposal, every: dict[int, Proposal]) -> list[dict[str, Any]]:
+    """The kernel and all its ancestors, the youngest first."""
+    pending, seen = [found.number], set()
+    lines = []
+    while pending:
+        number = pending.pop(0)
+        if number in seen or number not in every:
+            continue
+        seen.add(number)
+        each = every[number]
+        lines.append({
+            "proposal": number,
+            "operator": each.operator,
+            "name": each.name,
+            "outcome": each.outcome,
+            "time_us": each.time_us,
+            "parents": list(each.parents),
+        })  # fmt: skip
+        pending += each.parents
+    return lines
+
+
+def _values(archive: Archive, run: str, found: Proposal, evidence: dict[str, Any]) -> dict[str, str]:
+    totals = summary(archive, run)
+    record = totals.run
+    timing = evidence["verdict"]["timing"]
+    module = re.sub(r"\W", "_", record.problem.rpartition("/")[2]) + "_kernel"
+    label = "simulated, " if timing["simulated"] else ""
+    speedup = "" if timing["speedup"] is None else f", {timing['speedup']:.2f}x the baseline's speed"
+    return {
+        "module": module,
+        "problem": record.problem,
+        "title": str(record.task.get("title", "")),
+        "run": run,
+        "name": found.name or f"proposal {found.number}",
+        "thought": found.thought or "(none given)",
+        "time": f"{timing['time_us']:.2f} us ({label}{timing['device']}){speedup}",
+        "method": record.method,
+        "proposer": record.proposer,
+        "trials": str(totals.trials),
+    }
+
+
+def _reference(archive: Archive, run: str) -> str:
+    """The problem's file where it is still there, else the reference that the prompts showed."""
+    record = archive.run(run)
+    from evoengineer.problem.catalog import locate
+
+    try:
+        return locate(str(record.settings.get("problem", record.problem)))[1].read_text(encoding="utf-8")
+    except (UsageError, OSError):
+        return str(record.task.get("reference", ""))
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template(
+        resources.files("evoengineer.report").joinpath("export_templates", f"{name}.txt").read_text()
+    )

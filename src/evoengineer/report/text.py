@@ -1,0 +1,53 @@
+"""Small texts that all reports share: times, speedups, costs, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from evoengineer.judge.verdict import Outcome, Timing
+
+
+def time_text(timing: Timing | None) -> str:
+    if timing is None:
+        return "no time"
+    label = " simulated" if timing.simulated else ""
+    return f"{timing.time_us:.2f} us{label}"
+
+
+def speedup_text(speedup: float | None) -> str:
+    return "no baseline" if speedup is None else f"{speedup:.2f}x"
+
+
+def cost(nano_usd: int) -> str:
+    return f"${nano_usd / 1e9:.4f}"
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:
+    """`valid 12  wrong 3`, the good news first."""
+    order = [Outcome.VALID, *(outcome for outcome in Outcome if outcome is not Outcome.VALID)]
+    return "  ".join(f"{outcome} {outcomes[outcome]}" for outcome in order if outcomes.get(outcome))
+
+
+def share(part: int, whole: int) -> str:
+    return "-" if whole == 0 else f"{100 * part / whole:.1f}%"
+
+
+def table(rows: Sequence[tuple[str, ...]], *, right: frozenset[int] = frozenset()) -> str:
+    """Columns with two spaces between; the first row is the head."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

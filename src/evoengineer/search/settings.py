@@ -1,0 +1,149 @@
+"""Settings of a run: what the command line and a `run.toml` can say, in one list.
+
+Precedence: flags, then the file, then the defaults below. Names are the same everywhere (`max_cost` in the
+file is `--max-cost` on the command line). An unknown name is refused, naming the valid ones. `resolve` turns
+"as given" into a checked `Settings`; the archive keeps that.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from evoengineer.errors import UsageError
+
+
+def _setting(default: Any, help: str, *, type: type = str, metavar: str = "", resume: bool = False) -> Any:
+    """`resume`: may be changed when a run is resumed, because no prompt depends on it."""
+    return field(default=default, metadata={"help": help, "type": type, "metavar": metavar, "resume": resume})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    problem: str = _setting("", "a name, a folder with problem.py, or a KernelBench file")
+    method: str = _setting(
+        "full",
+        "how to search: see `evoengineer methods`, or FILE.py:NAME",
+        metavar="M",
+    )
+    model: str | None = _setting(
+        None,
+        "ask this model (`evoengineer models` lists known ones)",
+        metavar="M",
+    )
+    replay: str | None = _setting(None, "answer from a recording", metavar="FILE")
+    rewriter: bool = _setting(False, "answer with the built-in source rewriter (the default)", type=bool)
+    match: str = _setting("prompt", "find recorded answers by prompt or by order", metavar="HOW")
+    record: str | None = _setting(None, "write every exchange to this file", metavar="FILE", resume=True)
+    device: str = _setting("sim:rtx4090", "sim:CARD or cuda:N", metavar="D")
+    trials: int = _setting(45, "proposals that are charged", type=int, metavar="N", resume=True)
+    seed: int = _setting(0, "of every random choice of the search", type=int, metavar="S")
+    max_cost: float | None = _setting(
+        None, "US dollars that may be spent", type=float, metavar="USD", resume=True
+    )
+    max_tokens_total: int | None = _setting(
+        None, "tokens that may be used", type=int, metavar="N", resume=True
+    )
+    max_seconds: float | None = _setting(
+        None, "wall time that may pass", type=float, metavar="S", resume=True
+    )
+    stop_after: int | None = _setting(
+        None, "stop after so many trials without a better kernel", type=int, metavar="N", resume=True
+    )
+    target: float | None = _setting(
+        None, "stop at this speedup over the baseline", type=float, metavar="X", resume=True
+    )
+    repair: bool | None = _setting(None, "show the model its own failures and ask to mend them", type=bool)
+    knowledge: bool = _setting(False, "add I4: techniques that fit the profile's bottleneck", type=bool)
+    lookahead: int | None = _setting(
+        None, "proposals planned ahead (default: the method's)", type=int, metavar="N"
+    )
+    base_url: str | None = _setting(
+        None, "the endpoint, e.g. http://127.0.0.1:8080/v1", metavar="URL", resume=True
+    )
+    temperature: float | None = _setting(1.0, "of the model", type=float, metavar="T")
+    max_tokens: int = _setting(16_384, "longest reply", type=int, metavar="N")
+    reasoning_effort: str | None = _setting(None, "low, medium, high", metavar="E")
+    timeout: float = _setting(600.0, "seconds for one call", type=float, metavar="S", resume=True)
+    attempts: int = _setting(
+        8, "calls for one proposal, repeated ones included", type=int, metavar="N", resume=True
+    )
+    concurrency: int = _setting(8, "calls at once", type=int, metavar="N", resume=True)
+    judge_workers: int = _setting(
+        0, "kernels judged at once (0: one per core)", type=int, metavar="N", resume=True
+    )
+    prices: str | None = _setting(None, "a file with prices of further models", metavar="FILE", resume=True)
+    baseline: str | None = _setting(
+        None, "start from this kernel instead of the problem's own", metavar="FILE.cu"
+    )
+    judge_seed: int | None = _setting(
+        None,
+        "draw the judge's inputs from this seed (default: a secret of this machine)",
+        type=int,
+        metavar="N",
+    )
+    unsafe: bool = _setting(False, "judge even where the system offers no isolation", type=bool)
+
+    def to_json(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+NAMES = tuple(each.name for each in fields(Settings))
+_POSITIVE = ("trials", "max_tokens_total", "max_seconds", "stop_after", "target", "lookahead", "max_tokens",
+             "timeout", "attempts", "concurrency")  # fmt: skip
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The settings in a `run.toml`."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"settings {path}: {error.strerror or error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"settings {path}: {error}") from error
+    for name in data:
+        if name not in NAMES:
+            close = difflib.get_close_matches(name, NAMES, n=1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise UsageError(f"settings {path}: unknown key {name!r}{hint}; valid: {', '.join(NAMES)}")
+    return data
+
+
+def resolve(flags: Mapping[str, Any], file: Mapping[str, Any] | None = None, where: str = "") -> Settings:
+    """Flags win over the file, the file over the defaults. A flag that was not given is absent."""
+    values = {**(file or {}), **flags}
+    chosen = [name for name in ("model", "replay", "rewriter") if values.get(name)]
+    given = [name for name in chosen if flags.get(name)]
+    if len(given) == 1:  # a flag replaces the file's choice of a proposer
+        values.update({name: None if name != "rewriter" else False for name in chosen if name not in given})
+    elif len(chosen) > 1:
+        raise UsageError(f"choose one of {', '.join('--' + name for name in chosen)}")
+    checked = {name: _checked(name, value, where) for name, value in values.items()}
+    settings = Settings(**checked)
+    if not settings.problem:
+        raise UsageError("which problem? `evoengineer problems` lists them")
+    if settings.match not in ("prompt", "order"):
+        raise UsageError(f"match must be prompt or order, not {settings.match!r}")
+    if settings.max_cost is not None and settings.max_cost < 0:
+        raise UsageError(f"max_cost must not be negative, not {settings.max_cost}")
+    for name in _POSITIVE:
+        value = getattr(settings, name)
+        if value is not None and value <= 0:
+            raise UsageError(f"{name} must be positive, not {value}")
+    return settings
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    """Values from a file have TOML's types; an integer will do for a float."""
+    if value is None:
+        return None
+    wanted: type = next(each.metadata["type"] for each in fields(Settings) if each.name == name)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise UsageError(f"{where}{name} must be a {wanted.__name__}, not {value!r}")
+    return value
