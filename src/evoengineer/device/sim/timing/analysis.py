@@ -107,9 +107,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     card, samples = shape.card, len(counters.samples)
     traffic, scale = _traffic(measured, resident)
     blocks = machine_blocks(code.machine)
-    weigh(
-        code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples * shape.warps
-    )
+    weigh(code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples * shape.warps)
     _retries(code, counters, blocks)
     latencies = _latencies(measured, traffic)
     durations, waits = pace(code.machine, blocks, latencies.of)
@@ -226,7 +224,9 @@ class _latencies:
                 site = self._site_of_line.get(instr.line)
                 if site is not None and site in self._sites:
                     return self._sites[site]
-                return {"shared": card.shared_latency, "local": card.l1_latency, "global": card.l2_latency}[instr.pipe]
+                return {"shared": card.shared_latency, "local": card.l1_latency, "global": card.l2_latency}[
+                    instr.pipe
+                ]
             case "sfu":
                 return card.sfu_latency
             case "fp64":
@@ -268,9 +268,10 @@ def _memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str
     for n, block in enumerate(blocks):
         for instr in code.machine.instrs[block.first : block.last]:
             site = code.site_of_line.get(instr.line)
-            if site is not None and instr.pipe in ("shared", "global", "local"):
-                if site not in home or blocks[home[site]].executions < block.executions:
-                    home[site] = n
+            if site is None or instr.pipe not in ("shared", "global", "local"):
+                continue
+            if site not in home or blocks[home[site]].executions < block.executions:
+                home[site] = n
     busiest = max(range(len(blocks)), key=lambda n: blocks[n].executions, default=0)
     use: list[dict[str, float]] = [defaultdict(float) for _ in blocks]
     for site, count in enumerate(measured.counters.sites):
@@ -353,7 +354,9 @@ def _sums(measured: Measured, scale: float) -> dict[str, float]:
     return sums
 
 
-def compute_share(sums: Mapping[str, float], grown: float, card: Profile, time_ns: float) -> tuple[float, float]:
+def compute_share(
+    sums: Mapping[str, float], grown: float, card: Profile, time_ns: float
+) -> tuple[float, float]:
     """Floating-point operations of the grid, and their part of what the card could do in that time."""
     flops = clocks = 0.0
     for name, value in sums.items():

@@ -29,7 +29,11 @@ def multiply_adds(instr: Instr) -> tuple[str, int]:
     if shape is None:
         return "", 0
     m, n, k = map(int, shape.groups())
-    kinds = [mod for mod in instr.mods if mod in ("f16", "bf16", "tf32", "f64", "s8", "u8", "e4m3", "e5m2", "s4", "b1")]
+    kinds = [
+        mod
+        for mod in instr.mods
+        if mod in ("f16", "bf16", "tf32", "f64", "s8", "u8", "e4m3", "e5m2", "s4", "b1")
+    ]
     return (kinds[1] if len(kinds) > 2 else kinds[0] if kinds else "f16"), m * n * k
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.unit import FunctionUnit, Program
-from evoengineer.device.sim.ptx.flow import destinations, sources
+from evoengineer.device.sim.ptx.flow import Block, destinations, sources
 from evoengineer.device.sim.ptx.model import Instr
 from evoengineer.device.sim.timing import opcodes
 from evoengineer.device.sim.timing.arithmetic import multiply_adds, operations
@@ -75,7 +75,7 @@ def kernel_code(program: Program, machine: MachineCode | None) -> KernelCode:
     )  # fmt: skip
 
 
-def _blocks(program: Program) -> Iterable[tuple[FunctionUnit, int, object]]:
+def _blocks(program: Program) -> Iterable[tuple[FunctionUnit, int, Block]]:
     number = 0
     for unit in program.units:
         for block in unit.flow.blocks:
@@ -87,9 +87,9 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
     """Bytes per lane of each site as ptxas has it: loads of neighbours may have become one wide load."""
     widths = bytearray(len(program.sites))
     machine: dict[int, int] = defaultdict(int)
-    for instr in code.instrs if code else ():
-        if instr.pipe in _MEMORY:
-            machine[instr.line] = max(machine[instr.line], instr.bytes)
+    for each in code.instrs if code else ():
+        if each.pipe in _MEMORY:
+            machine[each.line] = max(machine[each.line], each.bytes)
     widened = {
         (number, program.sites[site].space)
         for instr, site, number in memory
@@ -171,7 +171,9 @@ def _estimate_block(barrier: Instr | None, body: list[Instr], out: list[MachineI
         for name in [n for n, b in board.items() if waits >> b & 1]:
             del board[name]
         sets = -1
-        if pipe in ("shared", "global", "local", "exchange", "sfu", "fp64", "texture") and destinations(instr):
+        if pipe in ("shared", "global", "local", "exchange", "sfu", "fp64", "texture") and destinations(
+            instr
+        ):
             sets = next_board
             next_board = (next_board + 1) % 6
         for target in destinations(instr):
@@ -190,7 +192,9 @@ def _estimate_block(barrier: Instr | None, body: list[Instr], out: list[MachineI
         stall = max(1, ready - now + 1)
         now = ready + 1
         out.append(
-            MachineInstr(operation, pipe, min(stall, 15), sets, -1, waits, instr.line, 0, instr.guard is not None, -1)
+            MachineInstr(
+                operation, pipe, min(stall, 15), sets, -1, waits, instr.line, 0, instr.guard is not None, -1
+            )
         )
 
 

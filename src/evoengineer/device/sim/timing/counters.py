@@ -40,7 +40,9 @@ class FootprintStruct(c.Structure):
 class SiteCount:
     """Accesses of one PTX instruction, summed over the sampled blocks by weight."""
 
-    requests: tuple[float, float, float, float]  # warp-level, by where they went: global, shared, local, elsewhere
+    requests: tuple[
+        float, float, float, float
+    ]  # warp-level, by where they went: global, shared, local, elsewhere
     lanes: float
     sectors: float
     lines: float

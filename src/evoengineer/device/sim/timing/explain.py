@@ -53,7 +53,12 @@ def _uncoalesced(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]
         text += f": {place} touches {per_request:.0f} sectors per request"
         if abs(count.stride) > 16:
             text += f", its lanes are {abs(count.stride)} B apart"
-    return [(3 * (1 - p.bytes_per_sector / 32) * (0.3 + _share(p, "dram", "l2", "lsu", "l1 fill", "latency")), text)]
+    return [
+        (
+            3 * (1 - p.bytes_per_sector / 32) * (0.3 + _share(p, "dram", "l2", "lsu", "l1 fill", "latency")),
+            text,
+        )
+    ]
 
 
 def _conflicts(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]]:
@@ -63,7 +68,10 @@ def _conflicts(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]]:
     worst = max(sites)[1]
     count = measured.counters.sites[worst]
     ways = count.wavefronts / max(count.least, 1)
-    text = f"shared memory bank conflicts: {p.bank_conflicts:.1f}x the wavefronts needed; {_place(measured, worst)} is {ways:.0f}-way"
+    text = (
+        f"shared memory bank conflicts: {p.bank_conflicts:.1f}x the wavefronts needed; "
+        f"{_place(measured, worst)} is {ways:.0f}-way"
+    )
     return [(2.5 * (1 - 1 / p.bank_conflicts) * (0.2 + _share(p, "lsu", "latency")), text)]
 
 
@@ -107,9 +115,13 @@ def _small_grid(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]]
 
 def _good(p: LaunchProfile) -> list[tuple[float, str]]:
     if p.memory_percent >= 80:
-        return [(0.5, f"at {p.memory_percent:.0f}% of DRAM bandwidth: only moving fewer bytes makes it faster")]
+        return [
+            (0.5, f"at {p.memory_percent:.0f}% of DRAM bandwidth: only moving fewer bytes makes it faster")
+        ]
     if p.compute_percent >= 70:
-        return [(0.5, f"at {p.compute_percent:.0f}% of peak arithmetic: only fewer operations make it faster")]
+        return [
+            (0.5, f"at {p.compute_percent:.0f}% of peak arithmetic: only fewer operations make it faster")
+        ]
     share = p.shares.get(p.bound, 0.0)
     if p.bound in ("issue", "alu", "fma", "lsu", "sfu", "fp64", "half", "l1 fill", "l2") and share > 0.4:
         return [(0.4, f"the {bound_name(p.bound)} is the bottleneck ({100 * share:.0f}% of the time)")]
@@ -139,7 +151,9 @@ def explain(profiles: Sequence[LaunchProfile]) -> str:
     total = sum(p.time_ns for p in profiles)
     lines = []
     if len(profiles) > 1:
-        lines.append(f"{len(profiles)} launches, {total / 1e3:.1f} us in kernels (simulated, {profiles[0].device})")
+        lines.append(
+            f"{len(profiles)} launches, {total / 1e3:.1f} us in kernels (simulated, {profiles[0].device})"
+        )
     kept = order[:_MOST_KERNELS]
     findings = 3 if len(kept) == 1 else 2 if len(kept) == 2 else 1
     for group in kept:
@@ -153,7 +167,11 @@ def explain(profiles: Sequence[LaunchProfile]) -> str:
 def _describe(group: Sequence[LaunchProfile], total: float, findings: int) -> list[str]:
     p = group[0]
     mean = sum(each.time_ns for each in group) / len(group)
-    times = f"{len(group)} x {mean / 1e3:.1f} us" if len(group) > 1 else f"{mean / 1e3:.1f} us simulated on {p.device}"
+    times = (
+        f"{len(group)} x {mean / 1e3:.1f} us"
+        if len(group) > 1
+        else f"{mean / 1e3:.1f} us simulated on {p.device}"
+    )
     share = 100 * mean * len(group) / total
     name = p.kernel.partition("(")[0]
     lines = [

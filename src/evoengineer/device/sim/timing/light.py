@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from evoengineer.device.profile import Profile
 
-_TENSOR = {"float16": "fp16", "bfloat16": "fp16", "half": "fp16", "float8": "fp8", "int8": "int8", "tf32": "tf32"}
+_TENSOR = {
+    "float16": "fp16",
+    "bfloat16": "fp16",
+    "half": "fp16",
+    "float8": "fp8",
+    "int8": "int8",
+    "tf32": "tf32",
+}
 
 
 def speed_of_light_us(bytes_moved: float, flops: float, card: Profile, dtype: str = "float32") -> float:
@@ -21,4 +28,10 @@ def _fma_per_clock(card: Profile, dtype: str) -> int:
     kind = _TENSOR.get(dtype)
     if kind is None:
         return card.fp32_per_clock
-    return max(getattr(card, f"tensor_{kind}_fma_per_clock"), card.fp16_per_clock)
+    rates = {
+        "fp16": card.tensor_fp16_fma_per_clock,
+        "fp8": card.tensor_fp8_fma_per_clock,
+        "int8": card.tensor_int8_fma_per_clock,
+        "tf32": card.tensor_tf32_fma_per_clock,
+    }
+    return max(rates[kind], card.fp16_per_clock)

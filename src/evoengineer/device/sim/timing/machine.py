@@ -21,7 +21,9 @@ from evoengineer.device.sim.timing.sass import MachineCode, MachineInstr
 # One machine instruction for each PTX instruction: their number tells how often a PTX block was copied.
 _ANCHORS = frozenset({"shared", "global", "local", "exchange", "tensor", "barrier", "texture"})
 _ARITHMETIC = frozenset({"fma", "half", "fp64", "sfu"})
-_ENDS = frozenset({opcodes.BRA, opcodes.EXIT, opcodes.RET, opcodes.BRX, 0x146, 0x14A, 0x14C})  # and JMP, JMX, KILL
+_ENDS = frozenset(
+    {opcodes.BRA, opcodes.EXIT, opcodes.RET, opcodes.BRX, 0x146, 0x14A, 0x14C}
+)  # and JMP, JMX, KILL
 _READ_CLOCKS = 14  # until a memory instruction has read its operands
 _MOST_OUTSTANDING = 64  # results per scoreboard
 _TURNS = 3
@@ -67,8 +69,8 @@ def weigh(
     code: MachineCode,
     blocks: list[MachineBlock],
     block_of_line: dict[int, int],
-    executions: Sequence[int],
-    most: Sequence[int],
+    executions: Sequence[float],
+    most: Sequence[float],
     warps: int,
 ) -> None:
     """Give each machine block its executions, from those of the PTX blocks (`block_of_line` finds them)."""

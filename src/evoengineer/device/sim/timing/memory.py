@@ -64,7 +64,10 @@ def grid_traffic(
     blocks = grid[0] * grid[1] * grid[2]
     wave = max(min(wave, blocks), 1)
     footprint = sum(
-        min(distinct_blocks(m.along, grid, wave) * m.fresh * (m.read_bytes + m.written_bytes), m.allocation_bytes)
+        min(
+            distinct_blocks(m.along, grid, wave) * m.fresh * (m.read_bytes + m.written_bytes),
+            m.allocation_bytes,
+        )
         for m in motions.values()
     )
     kept = kept_fraction(footprint, l2_bytes)

@@ -93,7 +93,9 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     efficiency = constants.dram_efficiency
     if moved:
         efficiency *= 1 - constants.write_penalty * work.dram_written / moved
-    dram_ns = (moved + constants.piece_bytes * work.dram_pieces) / (card.dram_bytes_per_second * efficiency) * 1e9
+    dram_ns = (
+        (moved + constants.piece_bytes * work.dram_pieces) / (card.dram_bytes_per_second * efficiency) * 1e9
+    )
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
     terms = {
         "latency": latency_ns,
@@ -116,7 +118,8 @@ def norm(exponent: float, *values: float) -> float:
     top = max(values, default=0.0)
     if top <= 0:
         return 0.0
-    return top * sum((value / top) ** exponent for value in values) ** (1 / exponent)
+    total = sum((value / top) ** exponent for value in values)
+    return float(top * total ** (1 / exponent))
 
 
 def whole(rounds: float) -> float:

@@ -18,9 +18,9 @@ from evoengineer.device.sim.program import LinkedModule
 from evoengineer.device.sim.timing.analysis import Measured, Shape, analyse
 from evoengineer.device.sim.timing.code import KernelCode, kernel_code
 from evoengineer.device.sim.timing.counters import read_counters, replay
+from evoengineer.device.sim.timing.profile import LaunchProfile
 from evoengineer.device.sim.timing.ptxas import Assembler, Resources
 from evoengineer.device.sim.timing.report import launch_profile
-from evoengineer.device.sim.timing.profile import LaunchProfile
 from evoengineer.device.sim.timing.sampling import choose_blocks, weigh_blocks
 from evoengineer.device.sim.timing.sass import MachineCode, read_code
 
@@ -124,7 +124,11 @@ class Profiler:
         counters = read_counters(runtime, samples, weights, code.instructions, sites)
         share = max(shape.resident, 1)
         caches, footprints = replay(
-            runtime, weights, sites, shape.l1_bytes // share, self._card.l2_bytes // (share * self._card.sm_count)
+            runtime,
+            weights,
+            sites,
+            shape.l1_bytes // share,
+            self._card.l2_bytes // (share * self._card.sm_count),
         )
         runtime.rt_count_release()
         self._measured[key] = Measured(shape, code, counters, tuple(caches), tuple(footprints))
@@ -141,7 +145,9 @@ class Profiler:
             cold = (launch_profile(name, measured, analysis), dict(analysis.traffic.touched))
             self._evaluated[key] = cold
         profile, touched = cold
-        fractions = {start: round(part, 2) for start, part in self.residency.fractions(touched).items() if part > 0.02}
+        fractions = {
+            start: round(part, 2) for start, part in self.residency.fractions(touched).items() if part > 0.02
+        }
         if fractions:
             warm_key = (key, tuple(sorted(fractions.items())))
             warm = self._evaluated.get(warm_key)

@@ -101,7 +101,16 @@ def _assemble(text: str, sm: int) -> Assembly:
         source, output = Path(scratch) / "kernel.ptx", Path(scratch) / "kernel.cubin"
         source.write_text(text)
         whole = [] if ".extern .func" not in text else ["-c"]
-        command = [str(ptxas), "-v", f"-arch={arch}", "--generate-line-info", *whole, str(source), "-o", str(output)]
+        command = [
+            str(ptxas),
+            "-v",
+            f"-arch={arch}",
+            "--generate-line-info",
+            *whole,
+            str(source),
+            "-o",
+            str(output),
+        ]
         run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
         if run.returncode:
             return Assembly({}, b"")
