@@ -80,7 +80,8 @@ enum EvoValueKind {
     EVO_STRING = 5,
     EVO_LIST = 6,
     EVO_TUPLE = 7,
-    EVO_DTYPE = 8
+    EVO_DTYPE = 8,
+    EVO_DICT = 9 /* keys and values in turn */
 };
 
 typedef struct EvoValue {
@@ -96,7 +97,7 @@ typedef struct EvoValue {
         struct {
             struct EvoValue *items;
             size_t count;
-        } sequence; /* EVO_LIST, EVO_TUPLE */
+        } sequence; /* EVO_LIST, EVO_TUPLE, EVO_DICT */
     };
 } EvoValue;
 
@@ -114,9 +115,7 @@ enum EvoErrorKind {
 typedef struct EvoError {
     int32_t kind; /* EvoErrorKind */
     int32_t code;
-    int32_t line; /* where it was raised, 0 when unknown */
-    char file[124];
-    char message[3960]; /* cut when longer, always ends with a zero */
+    char message[4088]; /* cut when longer, always ends with a zero */
 } EvoError;
 
 typedef struct EvoHost {

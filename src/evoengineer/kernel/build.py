@@ -1,0 +1,268 @@
+"""From a kernel's text to a Build, or to the reasons why there is none.
+
+    build = build_kernel(source, sm=89, target="sim")
+
+The text is compiled as `kernel.cu` in a private directory against the lean headers, linked with the support
+library, and kept in a cache that is addressed by content. A failure is data, and kept, too. This module owns
+the options of the compiler; it does not run what it builds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from evoengineer.kernel import store
+from evoengineer.kernel.command import BuildLimits, Command, Runner, run_plain
+from evoengineer.kernel.diagnostics import Diagnostic, parse, prompt_text, without_paths
+from evoengineer.kernel.forbidden import forbidden_in, forbidden_in_text
+from evoengineer.kernel.identity import build_id
+from evoengineer.kernel.program import REMOVED_CALLS
+from evoengineer.kernel.resources import KernelResources, parse_resources
+from evoengineer.kernel.steps import MODULE_ID, Steps, nvcc_steps, toolkit_of
+from evoengineer.kernel.support import HEADERS, headers_digest, support_archive, toolchain_digest
+from evoengineer.kernel.text import Kernel
+from evoengineer.kernel.toolchain import Toolchain, find_toolchain
+from evoengineer.kernel.words import needs_of
+
+Target = Literal["sim", "cuda"]
+FailedOutcome = Literal["forbidden", "compile_error", "timed_out"]
+
+# What torch.utils.cpp_extension gives to nvcc; kernels are written with these in force.
+_TORCH_FLAGS = (
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "--expt-relaxed-constexpr",
+)
+_RECORD_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A compiled kernel. `library` and `ptx` lie in the cache; copy them to change them."""
+
+    id: str  # of the machine code
+    kernel: str  # of the text
+    sm: int
+    target: Target
+    library: Path
+    ptx: Path
+    exports: bool  # whether there is a PYBIND11_MODULE (or TORCH_LIBRARY)
+    resources: tuple[KernelResources, ...]
+    log: str  # warnings
+    seconds: float  # of the compilation, also when it came from the cache
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFailure:
+    outcome: FailedOutcome
+    kernel: str
+    diagnostics: tuple[Diagnostic, ...]
+    log: str
+    text: str  # what a prompt needs of it
+    seconds: float
+
+
+def build_kernel(
+    source: str,
+    *,
+    sm: int,
+    target: Target = "sim",
+    fast_math: bool = False,
+    limits: BuildLimits | None = None,
+    toolchain: Toolchain | None = None,
+    runner: Runner = run_plain,
+) -> Build | BuildFailure:
+    """Compile a candidate, or find it compiled. `sm` is the compute capability, 89 for 8.9."""
+    kernel = Kernel(source).id
+    toolchain = find_toolchain() if toolchain is None else toolchain
+    flags = compiler_flags(source, toolchain, sm, target, fast_math)
+    key = _digest(str(_RECORD_VERSION), source, *flags, toolchain_digest(toolchain), headers_digest())
+    cached = store.load(key)
+    if cached is not None:
+        return _from_record(*cached)
+    refused = forbidden_in_text(source)
+    if refused:
+        return _failure("forbidden", kernel, refused, "", 0.0)
+    with store.scratch_directory() as scratch:
+        outcome = _Compilation(source, kernel, sm, target, flags, toolchain, scratch).run(
+            runner, BuildLimits() if limits is None else limits
+        )
+        if isinstance(outcome, BuildFailure):
+            if outcome.outcome != "timed_out":  # a busy machine may do better next time
+                store.save(key, {}, _record(outcome), scratch)
+            return outcome
+        files = {"kernel.so": outcome.library, "kernel.ptx": outcome.ptx}
+        entry = store.save(key, files, _record(outcome), scratch)
+    found = store.load(key)
+    return _from_record(*found) if found else _from_record(entry, _record(outcome))
+
+
+def compiler_flags(
+    source: str, toolchain: Toolchain, sm: int, target: Target, fast_math: bool
+) -> tuple[str, ...]:
+    """Options for nvcc, without the names of files."""
+    sm = max(sm, toolchain.lowest_architecture())
+    needs = needs_of(source)
+    code = f"compute_{sm}" if target == "sim" else f"[sm_{sm},compute_{sm}]"
+    return (
+        *("-gencode", f"arch=compute_{sm},code={code}", "-std=c++17", "-O2", "-lineinfo", "--no-compress"),
+        *("-Xcompiler", "-fPIC,-fvisibility=hidden,-fno-gnu-unique"),
+        *(("--use_fast_math",) if fast_math else ()),
+        *(("-Xptxas", "-v") if target == "cuda" else ()),
+        *_TORCH_FLAGS,
+        f"-I{HEADERS}",
+        "-DEVO_CHOSEN",
+        *(f"-DEVO_WITH_{part}" for part in needs.parts),
+        *(word for header in needs.headers for word in ("-include", header)),
+        *(("-include", str(REMOVED_CALLS)) if needs.removed_calls else ()),
+        *toolchain.flags,
+    )
+
+
+@dataclass(frozen=True)
+class _Compilation:
+    source: str
+    kernel: str
+    sm: int
+    target: Target
+    flags: tuple[str, ...]
+    toolchain: Toolchain
+    scratch: Path
+
+    def run(self, runner: Runner, limits: BuildLimits) -> Build | BuildFailure:
+        toolkit = toolkit_of(self.toolchain)
+        archive = support_archive(self.toolchain)
+        steps = nvcc_steps(self.toolchain.nvcc, self.flags)
+        work = self.scratch / "work"
+        work.mkdir()
+        (work / "kernel.cu").write_text(self.source, encoding="utf-8", errors="replace")
+        (work / "kernel.module_id").write_text(MODULE_ID)
+        (work / "build.sh").write_text(self._script(steps, archive, toolkit.cudart(), limits))
+        readable = (HEADERS, REMOVED_CALLS.parent, archive.parent, toolkit.root, self.toolchain.nvcc.parent)
+        environment = {**dict(steps.environment), "TMPDIR": str(work), "LC_ALL": "C"}
+        environment.setdefault("PATH", f"{self.toolchain.nvcc.parent}:/usr/bin:/bin")
+        start = time.perf_counter()
+        finished = runner(Command(("/bin/sh", "build.sh"), work, environment, readable, limits))
+        seconds = time.perf_counter() - start
+        logs = {name: _read(work / f"{name}.log", limits) for name in ("host", "device", "compile", "link", "ptxas")}
+        if finished.timed_out:
+            message = f"the compiler was stopped after {limits.wall_seconds:g} s"
+            return _failure("timed_out", self.kernel, (_message(message),), "", seconds)
+        if finished.code != 0 or not (work / "kernel.so").exists():
+            return self._failed(logs, finished.code, seconds)
+        resources = parse_resources(logs["device"] if self.target == "cuda" else logs["ptxas"])
+        host_object = (work / "kernel.o").read_bytes()
+        ptx = (work / "kernel.ptx").read_text(encoding="utf-8", errors="replace")
+        library = (work / "kernel.so").read_bytes()
+        log = without_paths("".join(logs[name] for name in ("host", "compile", "link")))
+        return Build(
+            build_id(ptx, host_object),
+            self.kernel,
+            self.sm,
+            self.target,
+            work / "kernel.so",
+            work / "kernel.ptx",
+            b"\0evo_open\0" in library,
+            resources,
+            log,
+            seconds,
+        )
+
+    def _failed(self, logs: dict[str, str], code: int, seconds: float) -> BuildFailure:
+        """The host half sees every error; the device half repeats most of them, and adds its own."""
+        for name in ("host", "device", "compile", "link", "ptxas"):
+            diagnostics = parse(logs[name], self.source)
+            errors = tuple(each for each in diagnostics if each.severity == "error")
+            if errors:
+                refused = forbidden_in(errors)
+                log = without_paths(logs[name])
+                if refused:
+                    return _failure("forbidden", self.kernel, refused, log, seconds)
+                return _failure("compile_error", self.kernel, errors, log, seconds)
+        log = without_paths("".join(logs.values()))
+        last = log.strip().split("\n")[-1] or f"the compiler ended with code {code}"
+        return _failure("compile_error", self.kernel, (_message(last),), log, seconds)
+
+    def _script(self, steps: Steps, archive: Path, cudart: Path, limits: BuildLimits) -> str:
+        """Both halves at once, then the host compiler beside ptxas, then the linker."""
+        sm = max(self.sm, self.toolchain.lowest_architecture())
+        # Private directories must not show in the code, nor where these headers lie.
+        strip = rf"sed -i 's#^\(\s*\.file\s*[0-9]* \)\"\(.*/\)*#\1\"#' kernel.ptx"
+        device = [step for step in steps.device]
+        for place, step in enumerate(device):
+            if "cicc" in step.split(" ")[0]:
+                device[place] = f"{step} && {strip}"
+        whole = shlex.join([str(self.toolchain.nvcc), *self.flags, "--keep", "-c", "kernel.cu", "-o", "kernel.o"])
+        halves = (
+            f"( {' && '.join(steps.host)} ) > host.log 2>&1 & host=$!\n"
+            f"( {' && '.join(device)} ) > device.log 2>&1 || device_failed=1\n"
+            f"wait $host || exit 1\n[ -z \"$device_failed\" ] || exit 1\n"
+            if steps
+            else f"{whole} > host.log 2>&1 || exit 1\n"
+        )
+        ptxas = f"ptxas -v -arch=sm_{sm} kernel.ptx -o kernel.cubin > ptxas.log 2>&1" if self.target == "sim" else ":"
+        compile_step = f"{steps.compile} > compile.log 2>&1 || exit 1\n" if steps else ""
+        link = shlex.join(
+            [
+                *self.toolchain.host.command,
+                *("-shared", "-fPIC", "kernel.o", str(archive), str(cudart)),
+                *("-Wl,--no-undefined", "-Wl,--exclude-libs,ALL", "-Wl,--build-id=none", "-o", "kernel.so"),
+            ]
+        )
+        return (
+            f"ulimit -t {limits.cpu_seconds}; ulimit -v {limits.memory_bytes >> 10}; ulimit -c 0\n"
+            f"ulimit -f {limits.file_bytes >> 9}\n"
+            f"{halves}"
+            f"{ptxas} & ptxas=$!\n"
+            f"{compile_step}"
+            f"{link} > link.log 2>&1 || exit 1\n"
+            f"wait $ptxas || exit 1\n"
+        )
+
+
+def _failure(
+    outcome: FailedOutcome, kernel: str, diagnostics: Sequence[Diagnostic], log: str, seconds: float
+) -> BuildFailure:
+    return BuildFailure(outcome, kernel, tuple(diagnostics), log, prompt_text(diagnostics), seconds)
+
+
+def _message(text: str) -> Diagnostic:
+    return Diagnostic("kernel.cu", 0, 0, "error", text, "")
+
+
+def _record(result: Build | BuildFailure) -> dict[str, Any]:
+    values = asdict(result)
+    for name in ("library", "ptx"):
+        values.pop(name, None)
+    return {"built": isinstance(result, Build), "values": values}
+
+
+def _from_record(entry: Path, record: dict[str, Any]) -> Build | BuildFailure:
+    values = dict(record["values"])
+    if not record["built"]:
+        values["diagnostics"] = tuple(Diagnostic(**each) for each in values["diagnostics"])
+        return BuildFailure(**values)
+    values["resources"] = tuple(KernelResources(**each) for each in values["resources"])
+    return Build(library=entry / "kernel.so", ptx=entry / "kernel.ptx", **values)
+
+
+def _read(path: Path, limits: BuildLimits) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(limits.log_bytes).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _digest(*parts: str) -> str:
+    text = json.dumps(parts)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,3 @@
+#pragma once
+#include "../../evo/torch.h"
+#include "../../evo/half.h"

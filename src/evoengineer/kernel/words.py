@@ -1,0 +1,79 @@
+"""What a text's words ask for: parts of the lean headers, and standard headers that torch would have brought along.
+
+The real torch/extension.h includes half of the standard library, and published kernels rely on it. Including all
+of it would double the time of a build, so only what the text mentions is switched on. A word too many costs
+milliseconds; comments are looked at, too, since they cannot take anything away.
+"""
+
+import re
+from dataclasses import dataclass
+
+# (macro of evo/config.h, words that ask for it)
+_PARTS = (
+    ("STRING", r"\bstring\b|\bto_string\b|\btoString\b|\bstr\(|stringstream|\bstring_view\b|runtime_error|\bwhat\("),
+    ("VECTOR", r"vector|TensorList|\bvec\(|\bunbind\b|\bsplit\b|\bchunk\b|DimVector"),
+    ("TUPLE", r"\b(?:make_|forward_as_|\w*\.)?tuple\b|make_tuple|\btie\b|tuple_"),
+    ("OPTIONAL", r"optional|nullopt|device_of|Optional"),
+    ("ARRAY", r"\barray\b"),
+    ("MAP", r"\b(?:unordered_)?map\b"),
+    ("HALF", r"[Hh]alf|HALF|[Bb][Ff]loat16|BFLOAT16|[Ff]loat16|[Ff]loat8|\bfp16\b|bf16|REDUCED|opmath"),
+    ("COMPLEX", r"omplex|COMPLEX"),
+    ("ACCESSOR", r"ccessor|PtrTraits"),
+    (
+        "OBJECTS",
+        r"\b(?:py|pybind11)::(?!arg\b|literals|gil_|module|call_guard|return_value_policy|kw_only|pos_only|overload)",
+    ),
+)
+_HEADERS = (
+    ("cuda_fp16.h", r"\bhalf2?\s*[*&>(){\w]|\(half2?\b|__half|__\w*2half|__h(?:add|mul|fma|sub|div|lt|gt|max|min)|\bh(?:exp|log|sqrt|rsqrt)\("),
+    ("cuda_bf16.h", r"nv_bfloat16|__\w*2bfloat16|__bfloat16"),
+    ("algorithm", r"std::(?:sort|fill|copy|transform|any_of|all_of|find|reverse|clamp|max_element|min_element|minmax|partial_sort|nth_element|lower_bound|upper_bound|stable_sort|count|generate|replace|rotate|unique)\b"),
+    ("numeric", r"std::(?:accumulate|iota|inner_product|partial_sum|reduce|gcd|lcm)\b"),
+    ("functional", r"std::(?:function|multiplies|plus|minus|greater|less|hash|bind|reference_wrapper|ref|cref)\b"),
+    ("iostream", r"std::(?:cout|cerr|clog|cin|endl|ostream)\b|\bcout\b|\bcerr\b"),
+    ("sstream", r"stringstream"),
+    ("iomanip", r"std::(?:setw|setprecision|setfill|fixed)\b"),
+    ("memory", r"std::(?:unique_ptr|shared_ptr|make_unique|make_shared|weak_ptr)\b"),
+    ("stdexcept", r"std::(?:runtime_error|invalid_argument|logic_error|out_of_range|domain_error|length_error)\b"),
+    ("mutex", r"std::(?:mutex|lock_guard|unique_lock|call_once|once_flag|scoped_lock)\b"),
+    ("atomic", r"std::(?:atomic|memory_order)"),
+    ("thread", r"std::(?:thread|this_thread)"),
+    ("chrono", r"std::chrono"),
+    ("complex", r"std::complex"),
+    ("random", r"std::(?:mt19937|random_device|uniform_|normal_distribution)"),
+    ("set", r"std::(?:multi)?set\b"),
+    ("unordered_set", r"std::unordered_set\b"),
+    ("deque", r"std::(?:deque|queue)\b"),
+    ("queue", r"std::(?:priority_)?queue\b"),
+    ("list", r"std::list\b"),
+    ("bitset", r"std::bitset\b"),
+    ("limits", r"numeric_limits"),
+    ("cfloat", r"\b(?:FLT|DBL)_\w+"),
+    ("climits", r"\b(?:INT|LONG|LLONG|UINT|SHRT|CHAR|ULLONG)_(?:MAX|MIN)\b"),
+    ("cassert", r"\bassert\s*\("),
+    ("cstdio", r"\bf?printf\s*\(|stderr|stdout"),
+    ("cstring", r"\bmem(?:cpy|set|move|cmp)\s*\(|\bstr(?:len|cmp|ncmp)\s*\("),
+    ("cstdlib", r"\b(?:malloc|free|exit|abort|getenv|atoi)\s*\("),
+    ("cmath", r"\bM_PI|INFINITY|\bNAN\b|std::(?:exp|log|sqrt|pow|abs|floor|ceil|isnan|isinf|round|tanh|erf)"),
+)  # fmt: skip
+
+_PART_WORDS = tuple((name, re.compile(words)) for name, words in _PARTS)
+_HEADER_WORDS = tuple((name, re.compile(words)) for name, words in _HEADERS)
+_TORCH = re.compile(r'#\s*include\s*[<"](?:torch|ATen|c10|THC|pybind11)/')
+_REMOVED = re.compile(r"\bcudaThread(?:Synchronize|Exit)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """`parts` are macros of evo/config.h without EVO_WITH_; `headers` are included before the text."""
+
+    parts: tuple[str, ...]
+    headers: tuple[str, ...]
+    removed_calls: bool  # calls that CUDA 13 no longer declares
+
+
+def needs_of(source: str) -> Needs:
+    parts = tuple(name for name, words in _PART_WORDS if words.search(source))
+    headers = tuple(name for name, words in _HEADER_WORDS if words.search(source))
+    uses_torch = _TORCH.search(source) is not None
+    return Needs(parts, headers if uses_torch else (), _REMOVED.search(source) is not None)
