@@ -60,17 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    from evoengineer.cli import doctor, evolve, fake_endpoint, judge, problems, runs, show, sim
+    from evoengineer.cli import bench, doctor, evolve, fake_endpoint, judge, problems, runs, show, sim, suite
 
     parser = Parser(
         prog="evoengineer", description="Evolve CUDA kernels and judge them, with or without a GPU."
     )
     parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for module in (evolve, runs, show, fake_endpoint):
+    for module in (evolve, runs, show, bench, fake_endpoint):
         module.add_commands(groups)
     judge.add_commands(groups)
     problems.add_commands(groups)
+    suite.add_commands(groups)
     sim.add_commands(groups)
     doctor.add_commands(groups)
     own, program_arguments = sim.split_arguments(words)

@@ -55,7 +55,7 @@ def show_command(options: argparse.Namespace) -> int:
         elif options.proposal is not None:
             _show_proposal(archive, run.id, options.proposal)
         elif options.insights:
-            rows = [("PROPOSAL", "OUTCOME", "GAIN", "USES", "INSIGHT")]
+            rows: list[tuple[str, ...]] = [("PROPOSAL", "OUTCOME", "GAIN", "USES", "INSIGHT")]
             for number, text, outcome, gain, uses in insight_uses(archive, run.id):
                 shown = "failed" if gain is None else f"{gain:.2f}x"
                 rows.append((str(number), outcome, shown, str(uses), " ".join(text.split())[:100]))
