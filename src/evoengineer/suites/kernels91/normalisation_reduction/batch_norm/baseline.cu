@@ -22,21 +22,22 @@ __global__ void batch_norm(const float* x, const float* weight, const float* bia
     int64_t count = static_cast<int64_t>(batch) * plane;
 
     float sum = 0.0f;
-    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
-        sum += x[(i / plane * channels + channel) * plane + i % plane];
+    for (int image = 0; image < batch; ++image) {
+        const float* from = x + (static_cast<int64_t>(image) * channels + channel) * plane;
+        for (int i = threadIdx.x; i < plane; i += THREADS) sum += from[i];
     }
     float mean = block_sum(sum) / count;
 
     float squares = 0.0f;
-    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
-        float difference = x[(i / plane * channels + channel) * plane + i % plane] - mean;
-        squares += difference * difference;
+    for (int image = 0; image < batch; ++image) {
+        const float* from = x + (static_cast<int64_t>(image) * channels + channel) * plane;
+        for (int i = threadIdx.x; i < plane; i += THREADS) squares += (from[i] - mean) * (from[i] - mean);
     }
     float scale = rsqrtf(block_sum(squares) / count + eps) * weight[channel];
 
-    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
-        int64_t at = (i / plane * channels + channel) * plane + i % plane;
-        y[at] = (x[at] - mean) * scale + bias[channel];
+    for (int image = 0; image < batch; ++image) {
+        int64_t first = (static_cast<int64_t>(image) * channels + channel) * plane;
+        for (int i = threadIdx.x; i < plane; i += THREADS) y[first + i] = (x[first + i] - mean) * scale + bias[channel];
     }
 }
 

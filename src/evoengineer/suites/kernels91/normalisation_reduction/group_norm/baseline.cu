@@ -34,9 +34,11 @@ __global__ void group_norm(const float* x, const float* weight, const float* bia
     }
     float scale = rsqrtf(block_sum(squares) / count + eps);
 
-    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
-        int channel = first_channel + i / plane;
-        y[i] = (x[i] - mean) * scale * weight[channel] + bias[channel];
+    for (int channel = 0; channel < group_channels; ++channel) {
+        float factor = scale * weight[first_channel + channel];
+        float offset = bias[first_channel + channel];
+        int64_t first = static_cast<int64_t>(channel) * plane;
+        for (int i = threadIdx.x; i < plane; i += THREADS) y[first + i] = (x[first + i] - mean) * factor + offset;
     }
 }
 
