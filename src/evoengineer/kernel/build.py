@@ -42,7 +42,7 @@ _TORCH_FLAGS = (
     "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
     "--expt-relaxed-constexpr",
 )
-_RECORD_VERSION = 1
+_RECORD_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class _Compilation:
             [
                 *self.toolchain.host.command,
                 *("-shared", "-fPIC", "kernel.o", str(archive), str(cudart)),
-                *("-Wl,--no-undefined", "-Wl,--exclude-libs,ALL", "-Wl,--build-id=none", "-o", "kernel.so"),
+                *("-Wl,--no-undefined", "-Wl,--build-id=none", "-o", "kernel.so"),
             ]
         )
         return (
