@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,15 +28,20 @@ AS_NOBODY = (
 )
 
 
+@pytest.fixture
+def home_of_nobody() -> Iterator[Path]:
+    """Not below pytest's own directory, which is closed to other users."""
+    with tempfile.TemporaryDirectory(prefix="evosandbox-nobody-") as name:
+        os.chown(name, NOBODY, NOBODY)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests have run as an ordinary user already")
-def test_everything_as_an_ordinary_user(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_everything_as_an_ordinary_user(home_of_nobody: Path) -> None:
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         pytest.skip("no setpriv (util-linux)")
-    home = tmp_path_factory.mktemp("nobody")
-    for directory in (*home.parents[:2], home):
-        directory.chmod(0o755)
-    os.chown(home, NOBODY, NOBODY)
+    home = home_of_nobody
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),

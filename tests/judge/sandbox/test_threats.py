@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.judge.sandbox.conftest import LAYER_SETS, WORKED, Attack
 
 from evoengineer.judge.sandbox import Policy, run, start
+from evoengineer.judge.sandbox.isolation import active_layers
 
 
 def processes_with(marker: str) -> list[int]:
@@ -81,6 +84,12 @@ def test_no_network(attack: Attack, running: Policy, layer_set: frozenset[str], 
         abstract.listen()
         assert refused(attack(running, "unix", path, layers=layer_set))
         assert refused(attack(running, "abstract", name, layers=layer_set))
+
+
+def test_a_policy_may_grant_the_network(attack: Attack, running: Policy, layer_set: frozenset[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        granted = replace(running, network=True)
+        assert attack(granted, "tcp", server.getsockname()[1], layers=layer_set).exit.code == WORKED
 
 
 def test_compilers_have_no_network_either(attack: Attack, compiling: Policy) -> None:
@@ -177,10 +186,12 @@ def test_compilers_cannot_signal_others(
     assert refused(attack(compiling, "signal", bystander.pid, layers=layer_set))
 
 
-def test_no_new_process_and_no_new_program(attack: Attack, running: Policy, villain: Path) -> None:
-    assert refused(attack(running, "fork"))
-    assert refused(attack(running, "exec", villain))
-    assert refused(attack(running, "exec", "/lib64/ld-linux-x86-64.so.2"))
+@pytest.mark.parametrize("kind", ["all", "no-namespaces"])
+def test_no_new_process_and_no_new_program(attack: Attack, running: Policy, villain: Path, kind: str) -> None:
+    layers = LAYER_SETS[kind] & active_layers()
+    assert refused(attack(running, "fork", layers=layers))
+    assert refused(attack(running, "exec", villain, layers=layers))
+    assert refused(attack(running, "exec", "/lib64/ld-linux-x86-64.so.2", layers=layers))
 
 
 def test_dangerous_system_calls(attack: Attack, running: Policy) -> None:
@@ -238,6 +249,12 @@ def test_wall_time_is_limited(attack: Attack, running: Policy) -> None:
 def test_disk_is_limited_even_without_names(attack: Attack, running: Policy) -> None:
     policy = running.with_limits(disk_bytes=32 << 20, file_bytes=8 << 20)
     assert attack(policy, "disk", 2048).exit.limit == "disk"
+
+
+def test_one_file_is_limited(attack: Attack, running: Policy) -> None:
+    done = attack(running.with_limits(file_bytes=1 << 20), "big-file", 16)
+    assert done.exit.limit == "disk"
+    assert done.exit.signal == signal.SIGXFSZ
 
 
 def test_fork_bomb(attack: Attack, compiling: Policy) -> None:

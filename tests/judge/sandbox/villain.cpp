@@ -129,6 +129,14 @@ static int fill_disk(const char* megabytes) {  // by files that have no name any
     return outcome(true, "disk");
 }
 
+static int big_file(const char* megabytes) {
+    static char block[1 << 20];
+    FILE* file = fopen("big", "w");
+    for (long i = 0; i < atol(megabytes); i++)
+        if (fwrite(block, sizeof block, 1, file) != 1) return outcome(false, "write");
+    return outcome(true, "write");
+}
+
 static int daemonize(const char* marker) {  // survive by leaving session and parents behind
     if (fork() == 0) {
         setsid();
@@ -265,6 +273,7 @@ int main(int argc, char** argv) {
     if (is("private-memory")) return hog(MAP_PRIVATE, with);
     if (is("shared-memory")) return hog(MAP_SHARED, with);
     if (is("disk")) return fill_disk(with);
+    if (is("big-file")) return big_file(with);
     if (is("spin")) for (volatile int i = 0;; i = i + 1) {}
     if (is("sleep")) return int(sleep(60));
     if (is("daemon")) return daemonize(with);

@@ -46,7 +46,7 @@ def launch_command(
         *_files(policy),
         *(f"keep={fd}" for fd in pass_fds),
         *(f"environment={name}={value}" for name, value in policy.environment.items()),
-        f"directory={os.path.realpath(policy.directory or policy.writable[0])}",
+        f"directory={_directory(policy)}",
         f"memory_bytes={policy.memory_bytes}",
         f"file_bytes={policy.file_bytes}",
         f"disk_bytes={policy.disk_bytes}",
@@ -60,6 +60,11 @@ def launch_command(
         "--",
         *(str(word) for word in command),
     ]
+
+
+def _directory(policy: Policy) -> str:
+    first = policy.writable[0] if policy.writable else Path("/")
+    return os.path.realpath(policy.directory or first)
 
 
 def _files(policy: Policy) -> Iterator[str]:

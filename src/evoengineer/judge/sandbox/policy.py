@@ -26,8 +26,9 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 class Policy:
     """Files by path (with what is below), the whole environment, and limits for the command and its descendants.
 
-    Limits count all processes together, but `file_bytes` and `open_files`, which hold for each. Zero means no
-    limit.
+    Limits count all processes together, but `file_bytes` and `open_files`, which hold for each; `memory_bytes`
+    is both a limit on each one's private memory and on what all of them have resident. Zero means no limit. The
+    environment is no place for secrets: the launcher's arguments, which carry it, are visible in the host's /proc.
     """
 
     readable: tuple[Path, ...]

@@ -50,6 +50,13 @@ void drop_privileges() {
     check(syscall(SYS_capset, &header, none) == 0, "capset");
 }
 
+static void close_from_to(unsigned first, unsigned last) {
+    if (syscall(SYS_close_range, first, last, 0) == 0) return;
+    check(errno == ENOSYS, "close_range");  // Linux before 5.9
+    unsigned most = unsigned(sysconf(_SC_OPEN_MAX));
+    for (unsigned fd = first; fd <= last && fd < most; fd++) close(int(fd));
+}
+
 static int ascending(const void* a, const void* b) { return *static_cast<const int*>(a) - *static_cast<const int*>(b); }
 
 // Close everything but these, and 0 to 2.
@@ -60,9 +67,8 @@ void keep_only(const int* fds, int count) {
     unsigned from = 3;
     for (int i = 0; i < count; i++) {
         if (sorted[i] < int(from)) continue;
-        if (unsigned(sorted[i]) > from)
-            check(syscall(SYS_close_range, from, unsigned(sorted[i]) - 1, 0) == 0, "close_range");
+        if (unsigned(sorted[i]) > from) close_from_to(from, unsigned(sorted[i]) - 1);
         from = unsigned(sorted[i]) + 1;
     }
-    check(syscall(SYS_close_range, from, UINT_MAX, 0) == 0, "close_range");
+    close_from_to(from, UINT_MAX);
 }

@@ -197,6 +197,7 @@ int supervise(const Spec& spec, pid_t init, int messages) {
     if ((long long)last.cpu_ms * 1000 > cpu_us) cpu_us = (long long)last.cpu_ms * 1000;
     if (uint64_t(used.ru_maxrss) * 1024 > peak) peak = uint64_t(used.ru_maxrss) * 1024;
     if (!stopped && WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) limit = "cpu";
+    if (!stopped && WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) limit = "disk";
     report(spec, "ended %s %lld %lld %lld\n", limit, status, cpu_us, (long long)peak);
     return 0;
 }
