@@ -11,7 +11,6 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -55,7 +54,7 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         epilog="Give the same command again to resume: finished runs are skipped.",
     )
     bench.add_argument(
-        "--suite", default="kernels91", metavar="NAME", help="problems of this suite (default kernels91)"
+        "--suite", default="kernels91", metavar="NAME", help="which problems (default kernels91)"
     )
     bench.add_argument("--problems", metavar="P,…", help="only these problems, by name or the end of it")
     bench.add_argument(
@@ -68,7 +67,7 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         "--repeats", type=int, default=1, metavar="R", help="runs per cell; repeat r has seed S + r"
     )
     bench.add_argument(
-        "--name", default="bench", metavar="NAME", help="of the experiment: runs are NAME/… (default bench)"
+        "--name", default="bench", metavar="NAME", help="runs are called NAME/… (default bench)"
     )
     bench.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: one per core)")
     bench.add_argument("--max-cost", type=float, metavar="USD", help="US dollars for the whole experiment")
@@ -167,6 +166,8 @@ class _Bench:
         self._failed = 0
 
     def run(self) -> int:
+        from concurrent.futures import ThreadPoolExecutor
+
         from evoengineer.cli.session import proposer_name
 
         for cell in self.cells:

@@ -13,6 +13,7 @@ from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
+    from evoengineer.judge import JudgeOptions
     from evoengineer.judge.verdict import Timing, Verdict
 
 
@@ -66,29 +67,34 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def judging_options(options: argparse.Namespace, workers: int = 0) -> JudgeOptions:
+    """The options as the user gave them, checked."""
+    from evoengineer.judge import JudgeOptions
+
+    if options.time_limit <= 0:
+        raise UsageError(f"--time-limit must be positive, not {options.time_limit:g}")
+    if workers < 0:
+        raise UsageError(f"--workers must not be negative (0: one per core), not {workers}")
+    return JudgeOptions(
+        device=options.device,
+        run_seed=options.seed,
+        workers=workers,
+        run_seconds=options.time_limit,
+        unsafe=options.unsafe,
+        use_cache=not options.no_cache,
+    )
+
+
 def judge_command(options: argparse.Namespace) -> int:
     if not options.kernel.is_file():
         raise UsageError(f"{options.kernel}: no such file")
-    if options.time_limit <= 0:
-        raise UsageError(f"--time-limit must be positive, not {options.time_limit:g}")
 
-    from evoengineer.judge import JudgeOptions, judge_once
+    from evoengineer.judge import judge_once
     from evoengineer.problem.catalog import find_problem
 
     source = options.kernel.read_text(encoding="utf-8", errors="replace")
     description = find_problem(options.problem, options.baseline)
-    verdict = judge_once(
-        source,
-        description,
-        JudgeOptions(
-            device=options.device,
-            run_seed=options.seed,
-            workers=1,
-            run_seconds=options.time_limit,
-            unsafe=options.unsafe,
-            use_cache=not options.no_cache,
-        ),
-    )
+    verdict = judge_once(source, description, judging_options(options, workers=1))
     if options.json:
         json.dump(verdict.to_json(), sys.stdout, indent=2)
         print()

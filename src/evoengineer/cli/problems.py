@@ -93,13 +93,7 @@ def check_command(options: argparse.Namespace) -> int:
 
     name, path = locate(options.problem)
     description = find_problem(options.problem)
-    run = subprocess.run(
-        [sys.executable, "-m", "evoengineer.problem.checking", str(path), name],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if run.returncode != 0:
-        raise EvoEngineerError(f"checking {name} failed\n{run.stderr.strip()}")
-    found = json.loads(run.stdout.splitlines()[-1])
+    found = findings_of(name, path)
     if found:
         for finding in found:
             print(f"{name}: {finding}")
@@ -109,6 +103,18 @@ def check_command(options: argparse.Namespace) -> int:
         print(f"{name}: has no baseline.cu; judging needs --baseline")
         return 0
     return _judge_baseline(description)
+
+
+def findings_of(name: str, path: Path) -> list[str]:
+    """What makes a problem unfit; found in a process of its own, as it takes torch."""
+    run = subprocess.run(
+        [sys.executable, "-m", "evoengineer.problem.checking", str(path), name],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if run.returncode != 0:
+        raise EvoEngineerError(f"checking {name} failed\n{run.stderr.strip()}")
+    found: list[str] = json.loads(run.stdout.splitlines()[-1])
+    return found
 
 
 def _judge_baseline(description: Description) -> int:

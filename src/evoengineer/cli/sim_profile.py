@@ -39,7 +39,9 @@ def profile_command(options: argparse.Namespace) -> int:
 
     device = device_options(options)
     if not device.sample_blocks:
-        raise UsageError("--sample-blocks must be at least 1 here: without counting there is nothing to explain")
+        raise UsageError(
+            "--sample-blocks must be at least 1 here: without counting there is nothing to explain"
+        )
     with scratch_directory() as scratch:
         report = scratch / "profiles.json"
         code = run_sources(options, replace(device, profile_file=str(report)), stdout=sys.stderr)

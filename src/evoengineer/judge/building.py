@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from evoengineer.device.profile import profile_for
-from evoengineer.judge.failures import Rejected
+import signal
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evoengineer.judge.failures import Rejected, trimmed
 from evoengineer.judge.options import JudgeOptions
+from evoengineer.judge.sandbox import compile_policy, start
 from evoengineer.judge.verdict import Outcome
 from evoengineer.kernel.build import Build, BuildFailure, build_kernel
+from evoengineer.kernel.command import BuildLimits, Command, Finished
 from evoengineer.kernel.text import normalised
+from evoengineer.kernel.toolchain import find_toolchain
 from evoengineer.problem.model import Problem
+
+if TYPE_CHECKING:
+    from evoengineer.judge.worker import Target
 
 _MOST_SOURCE_BYTES = 1 << 20
 
 
-def build_sandboxed(source: str, problem: Problem, options: JudgeOptions) -> Build | Rejected:
+def build_sandboxed(source: str, problem: Problem, target: Target, options: JudgeOptions) -> Build | Rejected:
     """The build, or why there is none. Never raises for a fault of the candidate's."""
     refused = refuse_text(source)
     if refused is not None:
         return refused
-    ...
+    toolchain = find_toolchain()
+    built = build_kernel(
+        source,
+        sm=target.sm,
+        target=target.kind,
+        fast_math=problem.fast_math,
+        limits=BuildLimits(wall_seconds=options.build_seconds),
+        toolchain=toolchain,
+        runner=_sandboxed((toolchain.nvcc, Path(toolchain.host.command[0]))),
+    )
+    return _rejected(built) if isinstance(built, BuildFailure) else built
 
 
 def refuse_text(source: str) -> Rejected | None:
     """What can be told from the text alone."""
     code = normalised(source)
-    if len(source.encode()) > _MOST_SOURCE_BYTES:
-        return Rejected(Outcome.UNPARSABLE, f"the text has more than {_MOST_SOURCE_BYTES} bytes: no kernel is that long")
+    if len(source.encode("utf-8", "replace")) > _MOST_SOURCE_BYTES:
+        return Rejected(Outcome.UNPARSABLE, f"there is no kernel of more than {_MOST_SOURCE_BYTES} bytes")
     if "__global__" not in code and "PYBIND11_MODULE" not in code:
         return Rejected(
             Outcome.UNPARSABLE,
@@ -39,3 +60,39 @@ def refuse_text(source: str) -> Rejected | None:
             "Add a PYBIND11_MODULE that defines `forward`; without it nothing can call the kernel.",
         )
     return None
+
+
+def _rejected(failure: BuildFailure) -> Rejected:
+    outcome = Outcome(failure.outcome)
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    place = f"line {first.line}: " if first and first.line else ""
+    what = f"{place}{first.message}" if first else "the compiler gave no reason"
+    verb = {"forbidden": "forbidden", "timed_out": "compiling took too long"}.get(failure.outcome, "does not compile")
+    return Rejected(
+        outcome,
+        f"{verb}: {what}",
+        trimmed(failure.text),
+        {"diagnostics": [asdict(each) for each in failure.diagnostics[:20]]},
+    )
+
+
+def _sandboxed(compilers: tuple[Path, ...]) -> Callable[[Command], Finished]:
+    """Runs the compiler's steps where they can write to their own directory only."""
+
+    def run(command: Command) -> Finished:
+        limits = command.limits
+        policy = compile_policy(command.directory, readable=command.readable, compilers=compilers)
+        policy = replace(
+            policy,
+            environment={**policy.environment, **command.environment},
+            memory_bytes=limits.memory_bytes,
+            cpu_seconds=float(limits.cpu_seconds),
+            wall_seconds=limits.wall_seconds,
+            file_bytes=limits.file_bytes,
+        )
+        with start(list(command.arguments), policy) as process:
+            ending = process.wait()
+        code = ending.code if ending.code is not None else -(ending.signal or signal.SIGKILL)
+        return Finished(code, ending.timed_out)
+
+    return run

@@ -23,17 +23,20 @@ from evoengineer.judge.verdict import Timing, Verdict
 from evoengineer.judge.worker import Baseline, prepare, valid_verdict
 from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
+from evoengineer.problem.model import Problem
 
 class CudaWorker:
-    def __init__(self, description: Description, options: JudgeOptions, run_seed: int, threads: int) -> None:
-        self._description, self._options, self._run_seed = description, options, run_seed
+    def __init__(self, options: JudgeOptions, run_seed: int, threads: int) -> None:
+        self._options, self._run_seed = options, run_seed
         self._reference = ReferenceProcess(threads)
 
     def close(self) -> None:
         self._reference.close()
 
-    def judge(self, kernel: str, build: Callable[[], Build], baseline: Baseline | None) -> Verdict:
-        draws = prepare(self._reference, self._description, kernel, self._run_seed)
+    def judge(
+        self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
+    ) -> Verdict:
+        draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
             library = build().library
             other = baseline.build().library if baseline else library
@@ -41,15 +44,15 @@ class CudaWorker:
                 stack.enter_context(exclusive_gpu(self._options.device))
                 watch = stack.enter_context(GpuWatch(self._options.device))
                 mine = stack.enter_context(load_on_gpu(library, self._reference, self._options))
-                examine(mine, self._reference, self._description.problem, draws)
+                examine(mine, self._reference, description.problem, draws)
                 theirs = stack.enter_context(load_on_gpu(other, self._reference, self._options))
-                measured = self.measure(mine, theirs, kernel)
+                measured = self.measure(description.problem, mine, theirs, kernel)
         except Rejected as rejected:
             return rejected.verdict()
         finally:
             for number, _ in draws:
                 self._reference.drop(number)
-        eager_us, compiled_us = pytorch_times(self._description.problem, self._options.device)
+        eager_us, compiled_us = pytorch_times(description.problem, self._options.device)
         timing = Timing(
             device=self._options.device,
             simulated=False,
@@ -64,9 +67,8 @@ class CudaWorker:
         )
         return valid_verdict(timing, len(draws))
 
-    def measure(self, mine: CudaStage, theirs: CudaStage, kernel: str) -> Measured:
+    def measure(self, problem: Problem, mine: CudaStage, theirs: CudaStage, kernel: str) -> Measured:
         """Both kernels on the same sets of inputs; results of timed calls are compared now and then."""
-        problem = self._description.problem
         where = f"case {problem.bench_case.name}, timed"
         chance = random.Random(f"{self._run_seed}{kernel}")
         sets: dict[int, int] = {}

@@ -77,12 +77,11 @@ def runner_rejection(failure: CandidateFailure, where: str) -> Rejected:
     if failure.kind is FailureKind.CUDA:
         outcome = _CUDA_OUTCOMES.get(failure.code, Outcome.CRASHED)
     first, _, rest = failure.message.partition("\n")
-    at = f" (kernel.cu, line {failure.line})" if failure.line else ""
     return Rejected(
         outcome,
-        f"{first}{at} ({where})",
-        trimmed(f"{first}{at}\n{rest}".strip()),
-        {"where": where, "error": failure.kind.name.lower(), "cuda_code": failure.code, "line": failure.line},
+        f"{first} ({where})",
+        trimmed(f"{first}\n{rest}".strip()),
+        {"where": where, "error": failure.kind.name.lower(), "cuda_code": failure.code},
     )
 
 

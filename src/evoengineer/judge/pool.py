@@ -7,7 +7,6 @@ from the cache, by text and by machine code.
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,17 +14,15 @@ from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Self
 
-from evoengineer.device.options import default_threads
 from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.building import build_sandboxed
 from evoengineer.judge.failures import Rejected
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.plan import secret_seed
 from evoengineer.judge.protocol import Built
 from evoengineer.judge.sandbox import require_isolation
 from evoengineer.judge.verdict import Verdict
 from evoengineer.judge.verdict_cache import VerdictCache
-from evoengineer.judge.worker import Baseline, Worker, open_worker, target_of
+from evoengineer.judge.worker import Baseline, Workers, target_of
 from evoengineer.kernel.build import Build
 from evoengineer.kernel.text import Kernel
 from evoengineer.problem.catalog import Description
@@ -34,18 +31,19 @@ _BUILDS_AHEAD = 2  # for each worker
 
 
 class JudgePool:
-    """Judges kernels for one problem on one device. Close it, or use it as a context manager."""
+    """Judges kernels for one problem on one device. Close it, or use it as a context manager.
 
-    def __init__(self, description: Description, options: JudgeOptions) -> None:
+    Several pools may share `workers`, which then stay open.
+    """
+
+    def __init__(self, description: Description, options: JudgeOptions, workers: Workers | None = None) -> None:
         self._target = target_of(options.device)
         require_isolation(options.unsafe)
         self.description, self.options = description, options
-        self._run_seed = secret_seed() if options.run_seed is None else options.run_seed
-        self._cache = VerdictCache(description.problem, options.device, self._run_seed)
+        self._workers = workers or Workers(options)
+        self._own_workers = workers is None
+        self._cache = VerdictCache(description.problem, options.device, self._workers.run_seed)
         count = options.worker_count
-        self._free: queue.LifoQueue[Worker | None] = queue.LifoQueue()
-        for _ in range(count):
-            self._free.put(None)  # started when first needed
         self._builders = ThreadPoolExecutor(_BUILDS_AHEAD * count, "build")
         self._judges = ThreadPoolExecutor(count, "judge")
         self._builds: dict[str, Future[Build | Rejected]] = {}
@@ -63,10 +61,8 @@ class JudgePool:
     def close(self) -> None:
         self._judges.shutdown(cancel_futures=True)
         self._builders.shutdown(cancel_futures=True)
-        while not self._free.empty():
-            worker = self._free.get()
-            if worker is not None:
-                worker.close()
+        if self._own_workers:
+            self._workers.close()
 
     # -- what the search asks for ------------------------------------------------------------------
 
@@ -99,6 +95,11 @@ class JudgePool:
             return answer
         self._start_build(kernel)
         return self._judges.submit(self._judge, kernel)
+
+    def judge_alone(self, source: str) -> Verdict:
+        """As `judge`, in the calling thread, for a caller that has threads of its own."""
+        kernel = Kernel(source)
+        return self._known(kernel.id) or self._judge(kernel)
 
     def baseline(self) -> Verdict | None:
         """The baseline's own verdict; None for a problem without one. An invalid baseline is an error."""
@@ -145,7 +146,8 @@ class JudgePool:
         started = self._start_build(kernel)
         known = self._known_machine_code(started)
         if known is None:
-            verdict = self._on_worker(kernel, baseline)
+            with self._workers.take() as worker:
+                verdict = worker.judge(self.description, kernel.id, lambda: self._result(kernel), baseline)
             built = started.result()
             verdict = self._signed(verdict, kernel, None if isinstance(built, Rejected) else built)
             verdict = replace(verdict, seconds={"total": time.monotonic() - begin})
@@ -157,21 +159,6 @@ class JudgePool:
         with self._lock:
             self._builds.pop(kernel.id, None)
         return verdict
-
-    def _on_worker(self, kernel: Kernel, baseline: Baseline | None) -> Verdict:
-        worker = self._free.get()
-        try:
-            if worker is None:
-                threads = max(1, default_threads() // self.options.worker_count)
-                worker = open_worker(self.description, self.options, self._run_seed, threads)
-            return worker.judge(kernel.id, lambda: self._result(kernel), baseline)
-        except BaseException:
-            if worker is not None:
-                worker.close()  # a fault of ours: the next candidate gets a new one
-            worker = None
-            raise
-        finally:
-            self._free.put(worker)
 
     def _result(self, kernel: Kernel) -> Build:
         """The build, once it is there; what stopped it is raised."""

@@ -41,7 +41,6 @@ class CandidateFailure(Exception):
     kind: FailureKind
     message: str
     code: int = 0
-    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +191,8 @@ def no_forward(functions: Sequence[str]) -> CandidateFailure:
 
 def _failure(line: str) -> CandidateFailure:
     try:
-        _, kind, code, source_line, _, message = line.split()
-        return CandidateFailure(FailureKind(int(kind)), _text(message), int(code), int(source_line))
+        _, kind, code, message = line.split()
+        return CandidateFailure(FailureKind(int(kind)), _text(message), int(code))
     except ValueError:
         return CandidateFailure(FailureKind.NONSENSE, f"malformed error: {line[:200]!r}")
 

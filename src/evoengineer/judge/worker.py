@@ -6,16 +6,19 @@ candidate; a candidate's own process never is. Used by one thread at a time; `po
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import queue
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from evoengineer.device.options import default_threads
 from evoengineer.device.profile import profile_for
 from evoengineer.device.sim.control import Region
 from evoengineer.judge.examination import examine
 from evoengineer.judge.failures import Rejected
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.plan import PlannedDraw, plan_draws
+from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed
 from evoengineer.judge.reference import ReferenceProcess
 from evoengineer.judge.simulated import SimulatedGpu
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
@@ -40,7 +43,9 @@ class Baseline:
 
 
 class Worker(Protocol):
-    def judge(self, kernel: str, build: Callable[[], Build], baseline: Baseline | None) -> Verdict:
+    def judge(
+        self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
+    ) -> Verdict:
         """`build` waits for the compilation, or raises Rejected; inputs and references are computed meanwhile.
 
         Without a `baseline`, the kernel is the baseline, or there is none.
@@ -59,17 +64,51 @@ def target_of(device: str) -> Target:
     return Target("sim", profile_for(device).sm)
 
 
-def open_worker(description: Description, options: JudgeOptions, run_seed: int, threads: int) -> Worker:
+def open_worker(options: JudgeOptions, run_seed: int, threads: int) -> Worker:
     if options.device.startswith("cuda"):
         from evoengineer.judge.cuda_worker import CudaWorker
 
-        return CudaWorker(description, options, run_seed, threads)
-    return SimulatedWorker(description, options, run_seed, threads)
+        return CudaWorker(options, run_seed, threads)
+    return SimulatedWorker(options, run_seed, threads)
+
+
+class Workers:
+    """As many as the options say, started when first needed, for any number of problems."""
+
+    def __init__(self, options: JudgeOptions) -> None:
+        self._options = options
+        self.run_seed = secret_seed() if options.run_seed is None else options.run_seed
+        self._free: queue.LifoQueue[Worker | None] = queue.LifoQueue()
+        for _ in range(options.worker_count):
+            self._free.put(None)
+
+    @contextmanager
+    def take(self) -> Iterator[Worker]:
+        """A worker for one candidate; waits for a free one."""
+        worker = self._free.get()
+        try:
+            if worker is None:
+                threads = max(1, default_threads() // self._options.worker_count)
+                worker = open_worker(self._options, self.run_seed, threads)
+            yield worker
+        except BaseException:
+            if worker is not None:
+                worker.close()  # a fault of ours: the next candidate gets a new one
+            worker = None
+            raise
+        finally:
+            self._free.put(worker)
+
+    def close(self) -> None:
+        while not self._free.empty():
+            worker = self._free.get()
+            if worker is not None:
+                worker.close()
 
 
 class SimulatedWorker:
-    def __init__(self, description: Description, options: JudgeOptions, run_seed: int, threads: int) -> None:
-        self._description, self._options, self._run_seed = description, options, run_seed
+    def __init__(self, options: JudgeOptions, run_seed: int, threads: int) -> None:
+        self._options, self._run_seed = options, run_seed
         self._reference = ReferenceProcess(threads)
         self._gpu = SimulatedGpu(options, threads)
 
@@ -77,19 +116,21 @@ class SimulatedWorker:
         self._reference.close()
         self._gpu.close()
 
-    def judge(self, kernel: str, build: Callable[[], Build], baseline: Baseline | None) -> Verdict:
-        draws = prepare(self._reference, self._description, kernel, self._run_seed)
+    def judge(
+        self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
+    ) -> Verdict:
+        draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
             library = build().library
             with self._gpu.load(library, self._reference) as stage:
-                examine(stage, self._reference, self._description.problem, draws)
+                examine(stage, self._reference, description.problem, draws)
         except Rejected as rejected:
             return rejected.verdict()
         finally:
             for number, _ in draws:
                 self._reference.drop(number)
         assert stage.timed is not None  # every plan has a timed draw
-        timing = simulated_timing(self._description, stage.timed, self._options.device, baseline)
+        timing = simulated_timing(description, stage.timed, self._options.device, baseline)
         return valid_verdict(timing, len(draws))
 
 

@@ -2,7 +2,7 @@
 //
 //   runner CHANNEL INPUTS OUTPUTS      file descriptors: a socket to the judge, two pieces of shared memory
 //
-// Commands, one per line; each is answered by lines of which the last is `ok …` or `error KIND CODE LINE FILE TEXT`:
+// Commands, one per line; each is answered by lines of which the last is `ok …` or `error KIND CODE TEXT`:
 //   policy GUARD_BYTES POISON REUSE    how memory is given out (storage.h)
 //   open PATH                          → function NAME PARAMETERS …; ok
 //   put SET COUNT + COUNT value lines  → ok
@@ -278,8 +278,7 @@ class Runner {
 
     void complain(const EvoError& error) {
         std::ostringstream text;
-        text << "error " << error.kind << ' ' << error.code << ' ' << error.line << ' ' << to_hex(error.file) << ' '
-             << to_hex(error.message) << '\n';
+        text << "error " << error.kind << ' ' << error.code << ' ' << to_hex(error.message) << '\n';
         channel_.send(text.str());
     }
 
