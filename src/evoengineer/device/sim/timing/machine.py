@@ -87,12 +87,44 @@ def weigh(
         for n, count in places.items():
             share = 1 / len(same) if n in same else 0.0
             hints[n][level[line]].append((share * runs / count, share * top / count))
-    for block, hint in zip(blocks, hints, strict=True):
+    weak = []
+    for n, (block, hint) in enumerate(zip(blocks, hints, strict=True)):
         for strength in (2, 1, 0):
             if hint[strength]:
                 ordered = sorted(hint[strength])
                 block.executions, block.most = ordered[-1 if strength else len(ordered) // 2]
+                if not strength:
+                    weak.append(n)
                 break
+    _cap(blocks, weak)
+
+
+def _cap(blocks: list[MachineBlock], weak: list[int]) -> None:
+    """A block that only sets up or leaves a loop bears the loop's lines, but runs as often as its way in allows."""
+    before: dict[int, list[int]] = defaultdict(list)
+    loops = []  # (header, last block), as ptxas keeps a loop's blocks together
+    for n, block in enumerate(blocks):
+        for s in block.successors:
+            before[s].append(n)
+            if s <= n:
+                loops.append((s, n))
+
+    def entries(loop: tuple[int, int]) -> tuple[float, float]:
+        outside = [blocks[p] for p in before[loop[0]] if not loop[0] <= p <= loop[1]]
+        return sum(b.executions for b in outside), sum(b.most for b in outside)
+
+    for n in weak:
+        if not before[n]:
+            continue
+        runs = most = 0.0
+        for p in before[n]:
+            left = [
+                entries(loop) for loop in loops if loop[0] <= p <= loop[1] and not loop[0] <= n <= loop[1]
+            ]
+            runs += min([blocks[p].executions, *(way[0] for way in left)])
+            most += min([blocks[p].most, *(way[1] for way in left)])
+        blocks[n].executions = min(blocks[n].executions, runs)
+        blocks[n].most = min(blocks[n].most, most)
 
 
 def _copies(

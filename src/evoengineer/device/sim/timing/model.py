@@ -31,7 +31,7 @@ class Constants:
     start_ns: float = 1400.0  # from the start of an empty kernel to its end
     block_start_clocks: float = 250.0  # before a block's first instruction
     dram_efficiency: float = 0.92  # of the peak, for reads
-    write_penalty: float = 0.06  # the further loss when all traffic is writes
+    write_penalty: float = 0.06  # a written byte costs so much more than one read
     piece_bytes: float = 96.0  # what a new place in DRAM costs, as if so many bytes more were moved
     l2_efficiency: float = 0.75
     barrier_clocks: float = 30.0  # from the last warp's arrival to the first that goes on
@@ -89,13 +89,9 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     # The part of a block's time in which its busiest pipe rests: other resident blocks can fill it.
     resting = max(alone**constants.overlap - use**constants.overlap, 0.0) ** (1 / constants.overlap)
     latency_ns = rounds * resting / clocks_per_ns
-    moved = work.dram_read + work.dram_written
-    efficiency = constants.dram_efficiency
-    if moved:
-        efficiency *= 1 - constants.write_penalty * work.dram_written / moved
-    dram_ns = (
-        (moved + constants.piece_bytes * work.dram_pieces) / (card.dram_bytes_per_second * efficiency) * 1e9
-    )
+    moved = work.dram_read + (1 + constants.write_penalty) * work.dram_written
+    moved += constants.piece_bytes * work.dram_pieces
+    dram_ns = moved / (card.dram_bytes_per_second * constants.dram_efficiency) * 1e9
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
     terms = {
         "latency": latency_ns,

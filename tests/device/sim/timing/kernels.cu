@@ -1,0 +1,63 @@
+// Kernels whose counters can be computed by hand (test_profiles.py).
+extern "C" {
+
+__global__ void copy(const float* in, float* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i];
+}
+
+__global__ void copy4(const float4* in, float4* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i];
+}
+
+__global__ void strided(const float* in, float* out, int stride) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[size_t(i) * stride];
+}
+
+__global__ void shifted(const float* in, float* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i + 1];
+}
+
+__global__ void conflicts(float* out, int stride) {
+    __shared__ float tile[4096];
+    int lane = threadIdx.x;
+    volatile float* there = tile;
+    there[lane * stride % 4096] = float(lane);
+    out[lane] = there[lane * stride % 4096];
+}
+
+__global__ void some_lanes(float* data, int lanes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x % 32 < lanes) {
+        float x = data[i];
+        for (int k = 0; k < 1000; k++) x = x * 1.5f + 0.25f;
+        data[i] = x;
+    }
+}
+
+__global__ void multiply_add(float* data, int rounds) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float x = data[i];
+    for (int k = 0; k < rounds; k++) x = x * 1.5f + 0.25f;
+    data[i] = x;
+}
+
+__global__ void row_of_matrix(const float* a, const float* b, float* c, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    float sum = 0;
+    for (int k = 0; k < n; k++) sum += a[y * n + k] * b[k * n + x];
+    c[y * n + x] = sum;
+}
+
+__global__ void count_all(int* counter) { atomicAdd(counter + (threadIdx.x & 0), int(threadIdx.x) + 1); }
+
+__global__ void ticks(long long* out) {
+    long long start = clock64();
+    out[0] = start;
+    out[1] = clock64();
+}
+
+}
