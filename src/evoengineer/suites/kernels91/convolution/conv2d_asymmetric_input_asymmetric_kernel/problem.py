@@ -24,7 +24,7 @@ cases = [
         stride_height=3, stride_width=1, padding_height=0, padding_width=1,
     ),
     Case.bench(
-        batch=8, channels=16, height=160, width=256, filters=32, kernel_height=3, kernel_width=7,
+        batch=8, channels=8, height=160, width=256, filters=16, kernel_height=3, kernel_width=7,
         stride_height=2, stride_width=1, padding_height=1, padding_width=3,
     ),
 ]

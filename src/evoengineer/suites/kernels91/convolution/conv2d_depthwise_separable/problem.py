@@ -12,7 +12,7 @@ cases = [
     Case.check(
         batch=3, channels=11, size=19, filters=13, kernel=4, stride=3, padding=0, dilation=1, channels_last=1
     ),
-    Case.bench(batch=8, channels=64, size=112, filters=128, kernel=3, stride=1, padding=1, dilation=1),
+    Case.bench(batch=8, channels=64, size=112, filters=64, kernel=3, stride=1, padding=1, dilation=1),
 ]
 flops = (
     "2*batch*channels*(kernel*kernel + filters)*((size + 2*padding - dilation*(kernel-1) - 1)//stride + 1)**2"

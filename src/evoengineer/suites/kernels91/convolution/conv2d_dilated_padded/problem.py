@@ -24,7 +24,7 @@ cases = [
         padding_height=0, padding_width=5, dilation_height=1, dilation_width=7,
     ),
     Case.bench(
-        batch=8, channels=32, size=96, filters=48, kernel_height=3, kernel_width=5,
+        batch=8, channels=8, size=112, filters=32, kernel_height=3, kernel_width=5,
         padding_height=2, padding_width=6, dilation_height=2, dilation_width=3,
     ),
 ]

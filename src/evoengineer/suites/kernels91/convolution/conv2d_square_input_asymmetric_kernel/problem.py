@@ -24,7 +24,7 @@ cases = [
         stride=1, padding_height=0, padding_width=1,
     ),
     Case.bench(
-        batch=8, channels=32, size=96, filters=48, kernel_height=3, kernel_width=5,
+        batch=8, channels=8, size=112, filters=32, kernel_height=3, kernel_width=5,
         stride=1, padding_height=1, padding_width=2,
     ),
 ]

@@ -28,8 +28,8 @@ cases = [
         stride_depth=1, stride_height=3, stride_width=2, padding_depth=0, padding_height=1, padding_width=1,
     ),
     Case.bench(
-        batch=8, channels=8, depth=16, height=48, width=64,
-        filters=32, kernel_depth=3, kernel_height=5, kernel_width=3,
+        batch=4, channels=8, depth=16, height=48, width=64,
+        filters=16, kernel_depth=2, kernel_height=5, kernel_width=3,
         stride_depth=1, stride_height=1, stride_width=2, padding_depth=1, padding_height=2, padding_width=1,
     ),
 ]

@@ -21,7 +21,7 @@ cases = [
         stride=3, padding=0,
     ),
     Case.bench(
-        batch=4, channels=16, depth=16, height=32, width=64, filters=32, kernel=3, stride=1, padding=1,
+        batch=4, channels=8, depth=16, height=32, width=64, filters=16, kernel=3, stride=1, padding=1,
     ),
 ]
 # fmt: on

@@ -24,7 +24,7 @@ cases = [
         stride=2, padding=0, output_padding=1, dilation=1,
     ),
     Case.bench(
-        batch=16, channels=64, length=4096, filters=64, kernel=5,
+        batch=8, channels=32, length=8192, filters=32, kernel=5,
         stride=2, padding=1, output_padding=1, dilation=3,
     ),
 ]

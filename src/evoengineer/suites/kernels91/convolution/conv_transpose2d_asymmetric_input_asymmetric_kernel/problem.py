@@ -20,7 +20,7 @@ cases = [
         batch=3, channels=7, height=5, width=23, channels_last=1, filters=3, kernel_height=2, kernel_width=3,
     ),
     Case.bench(
-        batch=8, channels=32, height=64, width=128, filters=48, kernel_height=3, kernel_width=5,
+        batch=8, channels=16, height=64, width=128, filters=32, kernel_height=3, kernel_width=5,
     ),
 ]
 # fmt: on

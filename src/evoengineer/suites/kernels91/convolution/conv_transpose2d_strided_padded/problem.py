@@ -21,7 +21,7 @@ cases = [
         stride=2, padding=0, output_padding=1,
     ),
     Case.bench(
-        batch=8, channels=64, height=64, width=64, filters=32, kernel=4,
+        batch=8, channels=32, height=64, width=64, filters=32, kernel=4,
         stride=2, padding=1, output_padding=0,
     ),
 ]

@@ -24,8 +24,8 @@ cases = [
         filters=3, kernel_depth=1, kernel_height=5, kernel_width=2,
     ),
     Case.bench(
-        batch=4, channels=16, depth=16, height=32, width=48,
-        filters=24, kernel_depth=3, kernel_height=5, kernel_width=3,
+        batch=4, channels=8, depth=16, height=32, width=48,
+        filters=16, kernel_depth=3, kernel_height=2, kernel_width=5,
     ),
 ]
 # fmt: on

@@ -28,9 +28,9 @@ cases = [
         stride=3, padding_depth=1, padding_height=2, padding_width=0, output_padding=2,
     ),
     Case.bench(
-        batch=4, channels=32, depth=16, height=24, width=32,
-        filters=32, kernel_depth=3, kernel_height=5, kernel_width=7, groups=4,
-        stride=2, padding_depth=1, padding_height=2, padding_width=3, output_padding=1,
+        batch=4, channels=32, depth=12, height=20, width=28,
+        filters=32, kernel_depth=2, kernel_height=3, kernel_width=5, groups=4,
+        stride=2, padding_depth=0, padding_height=1, padding_width=2, output_padding=1,
     ),
 ]
 # fmt: on
