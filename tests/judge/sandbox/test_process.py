@@ -124,6 +124,24 @@ def test_nothing_survives_the_supervisor(villain: Path, compiling: Policy, layer
         wait_until(lambda: not processes_with(marker))
 
 
+def test_nothing_is_left_open(attack: Attack, running: Policy) -> None:
+    attack(running, "exit", 0)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        attack(running, "exit", 0)
+        with pytest.raises(SandboxError):
+            run(["/nonexistent"], running)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_many_at_once(villain: Path, running: Policy) -> None:
+    policy = running.with_limits(wall_seconds=0.5)
+    hanging = [start([villain, "sleep"], policy) for _ in range(4)]
+    others = [start([villain, "exit", str(code)], running) for code in range(16)]
+    assert [each.wait().code for each in others] == list(range(16))
+    assert [each.wait().limit for each in hanging] == ["wall"] * 4
+
+
 def test_ctrl_c_is_the_judges_affair(villain: Path, running: Policy) -> None:
     with start([villain, "sleep"], running) as process:
         time.sleep(0.1)

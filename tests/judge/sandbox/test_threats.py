@@ -144,6 +144,11 @@ def test_nothing_but_scratch_is_writable(
     assert not Path("/tmp/evosandbox-new").exists()
 
 
+@pytest.mark.parametrize("kind", ["all", "no-namespaces"])
+def test_no_set_user_id_files(attack: Attack, running: Policy, kind: str) -> None:
+    assert refused(attack(running, "set-user-id", layers=LAYER_SETS[kind] & active_layers()))
+
+
 # -- environment and descriptors -----------------------------------------------------------------------------
 
 
@@ -174,9 +179,10 @@ def test_other_processes_are_out_of_reach(
     attack: Attack, running: Policy, layer_set: frozenset[str], bystander: subprocess.Popen[bytes]
 ) -> None:
     for victim in (bystander.pid, os.getpid(), os.getppid(), 1):
-        for how in ("signal", "ptrace", "peek", "environment-of"):
-            if how == "signal" and victim == 1 and layer_set == LAYER_SETS["namespaces-only"]:
-                continue  # the kernel lets an init be signalled, and drops the signal
+        for how in ("signal", "ptrace", "peek", "environment-of", "affinity"):
+            own_init = victim == 1 and "namespaces" in layer_set  # it ignores signals and is idle
+            if own_init and (how == "affinity" or (how == "signal" and "seccomp" not in layer_set)):
+                continue
             assert refused(attack(running, how, victim, layers=layer_set)), (how, victim)
 
 

@@ -137,6 +137,17 @@ static int big_file(const char* megabytes) {
     return outcome(true, "write");
 }
 
+static int set_user_id() {  // a file that lends our user's rights to whoever starts it, outside
+    int plain = open("plain", O_WRONLY | O_CREAT, 0755);
+    if (plain < 0) return 1;
+    bool worked = chmod("plain", 04755) == 0;
+    worked = worked || fchmod(plain, 02755) == 0;
+    worked = worked || fchmodat(AT_FDCWD, "plain", 04755, 0) == 0;
+    worked = worked || open("made", O_WRONLY | O_CREAT, 04755) >= 0;
+    worked = worked || open(".", O_WRONLY | O_TMPFILE, 04755) >= 0;
+    return outcome(worked || creat("created", 04755) >= 0, "set-user-id");
+}
+
 static int daemonize(const char* marker) {  // survive by leaving session and parents behind
     if (fork() == 0) {
         setsid();
@@ -274,6 +285,11 @@ int main(int argc, char** argv) {
     if (is("shared-memory")) return hog(MAP_SHARED, with);
     if (is("disk")) return fill_disk(with);
     if (is("big-file")) return big_file(with);
+    if (is("set-user-id")) return set_user_id();
+    if (is("affinity")) {
+        unsigned long first = 1;
+        return outcome(syscall(SYS_sched_setaffinity, atoi(with), sizeof first, &first) == 0, "sched_setaffinity");
+    }
     if (is("spin")) for (volatile int i = 0;; i = i + 1) {}
     if (is("sleep")) return int(sleep(60));
     if (is("daemon")) return daemonize(with);

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -33,15 +35,15 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr int kCommon[] = {
     // hot ones first
     SYS_read, SYS_write, SYS_futex, SYS_recvmsg, SYS_sendmsg, SYS_recvfrom, SYS_sendto, SYS_poll, SYS_ppoll,
-    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_openat, SYS_open, SYS_close, SYS_fstat,
+    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_close, SYS_fstat,
     SYS_newfstatat, SYS_stat, SYS_lstat, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev,
     // files
-    SYS_preadv, SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_openat2, SYS_creat, SYS_close_range, SYS_statx,
+    SYS_preadv, SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_close_range, SYS_statx,
     SYS_statfs, SYS_fstatfs, SYS_access, SYS_faccessat, SYS_faccessat2, SYS_readlink, SYS_readlinkat,
     SYS_getdents, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_dup, SYS_dup2, SYS_dup3, SYS_pipe,
     SYS_pipe2, SYS_mkdir, SYS_mkdirat, SYS_rmdir, SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat,
     SYS_renameat2, SYS_symlink, SYS_symlinkat, SYS_truncate, SYS_ftruncate, SYS_fsync, SYS_fdatasync,
-    SYS_chmod, SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_utime, SYS_utimes, SYS_futimesat, SYS_utimensat,
+    SYS_utime, SYS_utimes, SYS_futimesat, SYS_utimensat,
     SYS_flock, SYS_fadvise64, SYS_readahead, SYS_copy_file_range, SYS_sendfile, SYS_umask,
     // waiting, sockets that are open already
     SYS_select, SYS_pselect6, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait,
@@ -54,7 +56,7 @@ constexpr int kCommon[] = {
     // threads, signals to oneself, time
     SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_set_tid_address, SYS_set_robust_list,
     SYS_get_robust_list, SYS_rseq, SYS_futex_waitv, SYS_arch_prctl, SYS_sched_yield, SYS_sched_getaffinity,
-    SYS_sched_setaffinity, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_max,
+    SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_max,
     SYS_sched_get_priority_min, SYS_getpriority, SYS_getcpu, SYS_restart_syscall, SYS_rt_sigaction,
     SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend,
     SYS_sigaltstack, SYS_pause, SYS_alarm, SYS_setitimer, SYS_getitimer, SYS_timer_create, SYS_timer_settime,
@@ -81,6 +83,8 @@ constexpr uint32_t kHarmlessPrctl[] = {3, 15, 16, 21, 23, 38, 39, 41, 42, 0x5356
 constexpr uint32_t kHarmlessFcntl[] = {0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38 /*locks of open files*/,
                                        1030 /*F_DUPFD_CLOEXEC*/, 1031, 1032 /*pipe sizes*/, 1034 /*F_GET_SEALS*/};
 constexpr uint32_t kNewNamespaces = 0x7E020000;
+constexpr uint32_t kMakesFile = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
+constexpr uint32_t kSetId = S_ISUID | S_ISGID;
 
 class Program {
    public:
@@ -110,6 +114,26 @@ class Program {
         }
         end(otherwise);
     }
+    // A call whose argument must have none of these bits.
+    void unless_bits(int call, int argument, uint32_t bits) {
+        if (call < 0) return;
+        unless_equal_skip(uint32_t(call), 4);
+        load_argument(argument);
+        add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
+        end(SECCOMP_RET_ERRNO | EPERM);
+        end(SECCOMP_RET_ALLOW);
+    }
+    // Opening: the mode counts only where a file is made.
+    void unless_creating_with(int call, int flags, int mode, uint32_t bits) {
+        if (call < 0) return;
+        unless_equal_skip(uint32_t(call), 6);
+        load_argument(flags);
+        add(BPF_JMP | BPF_JSET | BPF_K, kMakesFile, 0, 3);
+        load_argument(mode);
+        add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
+        end(SECCOMP_RET_ERRNO | EPERM);
+        end(SECCOMP_RET_ALLOW);
+    }
     sock_fprog finish() { return {uint16_t(count_), code_}; }
 
    private:
@@ -133,6 +157,18 @@ void add_clone(Program& p, bool programs) {
     p.end(refuse(EPERM));
 }
 
+// A set-user-id file in the scratch directory would be one outside, too, of whoever runs the judge.
+void add_files(Program& p) {
+    p.unless_creating_with(SYS_openat, 2, 3, kSetId);
+    p.unless_creating_with(SYS_open, 1, 2, kSetId);
+    p.unless_bits(SYS_creat, 1, kSetId);
+    p.unless_bits(SYS_chmod, 1, kSetId);
+    p.unless_bits(SYS_fchmod, 1, kSetId);
+    p.unless_bits(SYS_fchmodat, 2, kSetId);
+    p.when(SYS_openat2, refuse(ENOSYS));  // their arguments are behind a pointer, or
+    p.when(SYS_fchmodat2, refuse(ENOSYS));  // newer than what C libraries rely on
+}
+
 void add_signals(Program& p, const Spec& spec, pid_t self) {
     if (spec.programs && spec.namespaces) {  // nobody but itself is in its process namespace
         for (int call : kSignals) p.when(call, kAllow);
@@ -141,6 +177,12 @@ void add_signals(Program& p, const Spec& spec, pid_t self) {
     const uint32_t own[] = {uint32_t(self)};
     p.when_argument(SYS_kill, 0, own, kAllow, refuse(EPERM));
     p.when_argument(SYS_tgkill, 0, own, kAllow, refuse(EPERM));
+}
+
+void add_affinity(Program& p, const Spec& spec, pid_t self) {
+    const uint32_t own[] = {0, uint32_t(self)};
+    if (spec.namespaces) p.when(SYS_sched_setaffinity, kAllow);
+    else p.when_argument(SYS_sched_setaffinity, 0, own, kAllow, refuse(EPERM));
 }
 
 }  // namespace
@@ -155,6 +197,7 @@ int install_filter(const Spec& spec, pid_t self) {
     p.add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1);  // the x32 instruction set
     p.end(SECCOMP_RET_KILL_PROCESS);
 #endif
+    add_files(p);
     for (int call : kCommon) p.when(call, kAllow);
     if (spec.programs)
         for (int call : kPrograms) p.when(call, kAllow);
@@ -164,6 +207,7 @@ int install_filter(const Spec& spec, pid_t self) {
         for (int call : kNetwork) p.when(call, kAllow);
     add_clone(p, spec.programs);
     add_signals(p, spec, self);
+    add_affinity(p, spec, self);
     const uint32_t unix_only[] = {AF_UNIX}, own_process[] = {0, uint32_t(self)};
     p.when_argument(SYS_socketpair, 0, unix_only, kAllow, refuse(EPERM));
     p.when_argument(SYS_prlimit64, 0, own_process, kAllow, refuse(EPERM));
