@@ -23,11 +23,7 @@ pid_t clone_inside(const Spec& spec) {
         if (!spec.network) flags |= CLONE_NEWNET;
         if (spec.root) flags |= CLONE_NEWNS;
     }
-#if defined(__s390__)
-    return pid_t(syscall(SYS_clone, nullptr, flags, nullptr, nullptr, 0));
-#else
     return pid_t(syscall(SYS_clone, flags, nullptr, nullptr, nullptr, 0));
-#endif
 }
 
 // The supervisor was killed, and there is no process namespace that would end with us.
