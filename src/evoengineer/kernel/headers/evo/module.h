@@ -170,6 +170,13 @@ using module = module_;
 }  // namespace pybind11
 namespace py = pybind11;
 
+namespace torch {
+template <typename F>
+F wrap_pybind_function(F function) {
+    return function;
+}
+}  // namespace torch
+
 #define PYBIND11_MODULE(name, variable, ...)                                                                       \
     static void evo_module_body(::pybind11::module_ &);                                                            \
     static void evo_module_init() {                                                                                \

@@ -89,7 +89,11 @@ class TensorOptions {
     }
 #ifdef EVO_WITH_OPTIONAL
     TensorOptions dtype(std::optional<ScalarType> type) const { return type ? dtype(*type) : *this; }
-    TensorOptions device(std::optional<Device> place) const { return place ? device(*place) : *this; }
+    /* A template, so that a DeviceType or a name goes to the overload above. */
+    template <typename T, typename = std::enable_if_t<std::is_same<T, std::optional<Device>>::value>>
+    TensorOptions device(const T &place) const {
+        return place ? device(*place) : *this;
+    }
     TensorOptions layout(std::optional<Layout>) const { return *this; }
     TensorOptions requires_grad(std::optional<bool>) const { return *this; }
     TensorOptions memory_format(std::optional<MemoryFormat> format) const {

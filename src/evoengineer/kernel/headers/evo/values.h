@@ -91,6 +91,9 @@ struct Caster<const char *> : Holding<const char *> {
 };
 
 template <>
+struct Caster<char *> : Caster<const char *> {};
+
+template <>
 struct Caster<c10::ScalarType> : Holding<c10::ScalarType> {
     static void describe(Text &text) { text << "dtype"; }
     bool load(const EvoValue &value) {
