@@ -67,7 +67,7 @@ def test_instructions_know_their_lines(code: MachineCode) -> None:
 
 def test_executions_reach_the_loop(code: MachineCode) -> None:
     blocks = machine_blocks(code)
-    lines = {line: 0 for line in range(7, 16)} | {line: 1 for line in range(17, 24)} | {24: 2, 25: 2}
+    lines = dict.fromkeys(range(7, 16), 0) | dict.fromkeys(range(17, 24), 1) | {24: 2, 25: 2}
     weigh(code, blocks, lines, [1, 100, 1], [1, 100, 1], 1)
     loads = sum(
         block.executions

@@ -84,6 +84,21 @@ private:
     std::vector<uint8_t> marks_;
 };
 
+// The sectors that went to memory lately: does a new one continue them?
+class Recent {
+public:
+    bool beside(uint64_t sector) {
+        bool found = at(sector - 1) == sector - 1 || at(sector + 1) == sector + 1;
+        at(sector) = sector;
+        return found;
+    }
+
+private:
+    static constexpr size_t kSlots = 1024;
+    uint64_t& at(uint64_t sector) { return slots_[sector % kSlots]; }
+    std::vector<uint64_t> slots_ = std::vector<uint64_t>(kSlots, ~0ull);
+};
+
 }  // namespace
 
 extern "C" {
@@ -94,7 +109,9 @@ struct SiteCache { double l1_hits, l2_hits, cold, stores, cold_stores; };
 // What one sampled block touches of one allocation.
 struct Footprint {
     uint64_t sample, allocation, allocation_bytes, low, high, cold_reads, cold_writes;
-    uint64_t runs;  // contiguous stretches
+    uint64_t runs;       // contiguous stretches
+    uint64_t refetched;  // sectors read again after the block's part of L2 had lost them
+    uint64_t jumps;      // sectors fetched or written whose neighbours were not, shortly before
 };
 struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride; };
 
@@ -110,6 +127,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             return x.time != y.time ? x.time < y.time : x.warp < y.warp;
         });
         Cache4 l1(l1_bytes), l2(l2_bytes);
+        Recent recent;
         Seen seen(c.sectors.size());
         Allocation last{};
         uint32_t current = 0;
@@ -121,7 +139,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             for (uint32_t i = first; i < used; i++)
                 if (prints[i].allocation == last.start) return &prints[current = i];
             if (used == room) return nullptr;
-            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0};
+            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0};
             return &prints[current = used++];
         };
         for (uint32_t i : order) {
@@ -132,6 +150,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 uint64_t sector = c.sectors[a.first + j];
                 uint8_t& mark = seen.mark(sector);
                 const bool fresh = mark == 0, unwritten = !(mark & 2);
+                bool again = false;
                 mark |= loads ? 1 : 2;
                 if (a.kind == kTraceAtomic) mark |= 2;
                 if (a.kind == kTraceLoad || local) {
@@ -152,12 +171,15 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                     s.l2_hits += weight;
                 } else {
                     s.cold += weight;  // it was there, and had to go
+                    again = true;
                 }
                 Footprint* p = local ? nullptr : print(sector * 32);
                 if (!p) continue;
                 p->low = std::min(p->low, sector * 32);
                 p->high = std::max(p->high, sector * 32 + 32);
                 if (loads && fresh) p->cold_reads++;
+                if (again) p->refetched++;
+                if ((loads ? fresh || again : unwritten) && !recent.beside(sector)) p->jumps++;
                 if ((!loads || a.kind == kTraceAtomic) && unwritten) p->cold_writes++;
             }
         }
@@ -203,17 +225,18 @@ void rt_count_totals(const double* weights, const uint32_t* instructions, double
     }
 }
 
-// Lanes of atomics at the address that all samples together use most, and lanes of all atomics.
-void rt_count_atomics(uint64_t* most, uint64_t* all, uint64_t* shared_address) {
+// Lanes of atomics in the line of global memory that all samples together use most, lanes of all atomics, and
+// how many samples use the most shared line.
+void rt_count_atomics(uint64_t* most, uint64_t* all, uint64_t* sharing) {
     std::unordered_map<uint64_t, uint64_t> sum;
     std::unordered_map<uint64_t, uint32_t> blocks;
-    *most = *all = *shared_address = 0;
+    *most = *all = *sharing = 0;
     for (const Counted& c : counted_blocks())
-        for (auto& [address, lanes] : c.atomics) {
+        for (auto& [line, lanes] : c.atomics) {
             *all += lanes;
-            if (!in_device_arena(address) && !in_host_arena(address)) continue;
-            *most = std::max(*most, sum[address] += lanes);
-            *shared_address = std::max<uint64_t>(*shared_address, ++blocks[address]);
+            if (!in_device_arena(line * 128) && !in_host_arena(line * 128)) continue;
+            *most = std::max(*most, sum[line] += lanes);
+            *sharing = std::max<uint64_t>(*sharing, ++blocks[line]);
         }
 }
 

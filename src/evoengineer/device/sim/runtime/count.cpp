@@ -98,7 +98,8 @@ uint32_t most_frequent(Counted& c, const uint64_t* addresses, uint32_t lanes) {
         rest &= ~same;
         uint32_t count = uint32_t(__builtin_popcount(same));
         most = std::max(most, count);
-        if (c.atomics.size() < kMostAddresses || c.atomics.count(address)) c.atomics[address] += count;
+        uint64_t line = address / 128;
+        if (c.atomics.size() < kMostAddresses || c.atomics.count(line)) c.atomics[line] += count;
     }
     return most;
 }

@@ -45,7 +45,7 @@ struct Counted {
     std::vector<Access4> trace;
     std::vector<uint64_t> sectors;
     std::vector<uint64_t> traced;       // [warp] requests so far
-    std::unordered_map<uint64_t, uint64_t> atomics;  // address → lanes
+    std::unordered_map<uint64_t, uint64_t> atomics;  // line of 128 bytes → lanes
 };
 
 // The record of the sampled block, or null. `begin_counting` empties all records.

@@ -109,11 +109,12 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     blocks = machine_blocks(code.machine)
     weigh(code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples * shape.warps)
     _retries(code, counters, blocks)
-    latencies = _latencies(measured, traffic)
+    latencies = _latencies(measured, traffic, constants)
     durations, waits = pace(code.machine, blocks, latencies.of)
     busy = [_block_use(code, block, card) for block in blocks]
     memory_use = _memory_use(measured, blocks)
-    parts = []
+    sums = _sums(measured, scale)
+    parts: list[Phase] = []
     total: dict[str, float] = defaultdict(float)
     for group in phases(code.machine, blocks):
         use: dict[str, float] = defaultdict(float)
@@ -132,9 +133,11 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         parts.append(Phase(latency, max(use.values(), default=0.0)))
         for name, clocks in use.items():
             total[name] += clocks
+    if sums["written_lines"] and parts:  # a block's place is free when its stores have arrived
+        drain = constants.far_latency * card.l2_latency
+        parts[-1] = Phase(parts[-1].latency + drain, parts[-1].demand)
     for name, clocks in _tensor_use(code, counters, card).items():
         total[name] += clocks / samples
-    sums = _sums(measured, scale)
     grown = shape.blocks / samples
     l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + _LINE_BYTES * sums["written_lines"])
     total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / _FILL_BYTES_PER_CLOCK
@@ -147,7 +150,8 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         traffic.dram_read,
         traffic.dram_written,
         traffic.pieces,
-        _atomic_clocks(counters, shape),
+        _atomic_updates(counters, shape),
+        _contexts(shape, parts),
     )
     instructions = sum(b.executions * (b.last - b.first) for b in blocks) * grown
     by_line: dict[int, float] = defaultdict(float, waits)
@@ -191,8 +195,10 @@ def _retries(code: KernelCode, counters: Counters, blocks: list[MachineBlock]) -
 class _latencies:
     """Clocks until the result of an instruction is there."""
 
-    def __init__(self, measured: Measured, traffic: Traffic) -> None:
+    def __init__(self, measured: Measured, traffic: Traffic, constants: Constants) -> None:
         card = measured.shape.card
+        l2_latency = constants.far_latency * card.l2_latency
+        dram_latency = constants.far_latency * card.dram_latency
         self._card = card
         self._site_of_line = measured.code.site_of_line
         self._sites: dict[int, float] = {}
@@ -205,16 +211,16 @@ class _latencies:
             if count.requests[SHARED] and not count.requests[GLOBAL]:
                 base = float(card.shared_latency)
             elif not found:
-                base = float(card.l2_latency if number in measured.code.atomic_sites else card.l1_latency)
+                base = float(l2_latency if number in measured.code.atomic_sites else card.l1_latency)
             else:
                 far = traffic.dram_share
                 base = (
                     cache.l1_hits * card.l1_latency
-                    + (cache.l2_hits + cache.cold * (1 - far)) * card.l2_latency
-                    + cache.cold * far * card.dram_latency
+                    + (cache.l2_hits + cache.cold * (1 - far)) * l2_latency
+                    + cache.cold * far * dram_latency
                 ) / found
                 if number in measured.code.atomic_sites:
-                    base = max(base, card.l2_latency)
+                    base = max(base, l2_latency)
             self._sites[number] = base + max(extra - 1, 0.0)
 
     def of(self, instr: MachineInstr) -> float:
@@ -306,14 +312,18 @@ def _tensor_use(code: KernelCode, counters: Counters, card: Profile) -> dict[str
     return {"tensor": clocks} if clocks else {}
 
 
-def _atomic_clocks(counters: Counters, shape: Shape) -> float:
-    """Updates of one global address are done one after the other at the L2."""
-    if not counters.busiest_address:
-        return 0.0
+def _atomic_updates(counters: Counters, shape: Shape) -> float:
+    """Updates of the busiest line of global memory, which the L2 does one after the other."""
     samples = len(counters.samples)
     if counters.atomic_sharing > 1 or samples == shape.blocks:
-        return counters.busiest_address / samples * shape.blocks
-    return float(counters.busiest_address)
+        return counters.busiest_line / samples * shape.blocks
+    return float(counters.busiest_line)
+
+
+def _contexts(shape: Shape, parts: list[Phase]) -> float:
+    """Warps proceed on their own, but a block's warps that meet at barriers proceed together."""
+    together = sum(part.latency + part.demand > 0 for part in parts) > 1
+    return float(shape.resident if together else shape.resident * shape.warps)
 
 
 def _sums(measured: Measured, scale: float) -> dict[str, float]:

@@ -31,7 +31,8 @@ class FootprintStruct(c.Structure):
     _fields_ = tuple(
         (name, c.c_uint64)
         for name in (
-            "sample", "allocation", "allocation_bytes", "low", "high", "cold_reads", "cold_writes", "runs"
+            "sample", "allocation", "allocation_bytes", "low", "high", "cold_reads", "cold_writes", "runs",
+            "refetched", "jumps",
         )
     )  # fmt: skip
 
@@ -76,6 +77,8 @@ class Footprint:
     read_bytes: int
     written_bytes: int
     runs: int  # contiguous stretches that it consists of
+    refetched_bytes: int = 0  # read again after the block's part of L2 had lost them
+    jumps: int = 0  # sectors whose neighbours were not fetched or written shortly before
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,9 @@ class Counters:
     most: tuple[float, ...]  # of the warp that ran it most
     sites: tuple[SiteCount, ...]
     schedulers: tuple[float, float, float, float]  # PTX instructions of the warps that each scheduler gets
-    busiest_address: int  # atomic lanes at the busiest global address of all samples
+    busiest_line: int  # atomic lanes in the busiest line of global memory, all samples together
     atomic_lanes: int
-    atomic_sharing: int  # sampled blocks that use that address
+    atomic_sharing: int  # sampled blocks that use the most shared line
 
     @property
     def imbalance(self) -> float:
@@ -166,6 +169,8 @@ def replay(
                 32 * p.cold_reads,
                 32 * p.cold_writes,
                 p.runs,
+                32 * p.refetched,
+                p.jumps,
             )
             for p in prints[:used]
         ],

@@ -40,7 +40,8 @@ class Motion:
     read_bytes: float  # by one block
     written_bytes: float
     fresh: float  # part of a footprint that its neighbour before it has not touched
-    run_bytes: float  # length of its contiguous stretches
+    refetched_bytes: float  # read again by the same block, as its part of L2 is too small
+    run_bytes: float  # length of its contiguous stretches, as they come up in time
     joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
     allocation_bytes: int
 
@@ -82,11 +83,12 @@ def grid_traffic(
         volume = min(everywhere * m.fresh * m.read_bytes, float(m.allocation_bytes))
         stored = min(everywhere * m.fresh * m.written_bytes, float(m.allocation_bytes))
         fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
+        fetched += in_waves * m.fresh * m.refetched_bytes
         evicted = stored + again * m.written_bytes
         read += fetched
         written += evicted
         pieces += (fetched + evicted) / _joined_run(m, grid, wave)
-        cold += blocks * m.read_bytes
+        cold += blocks * (m.read_bytes + m.refetched_bytes)
         touched[start] = max(volume, stored)
     return Traffic(read, written, pieces, cold, touched)
 
@@ -142,7 +144,8 @@ def _motion(
     at = {_place(samples[p.sample], grid): p for p in prints}
     largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
     touched = max(largest.read_bytes, largest.written_bytes)
-    run = touched / max(largest.runs, 1)
+    run = (largest.read_bytes + largest.written_bytes + largest.refetched_bytes) / max(largest.jumps, 1)
+    spatial = touched / max(largest.runs, 1)
     along, joins = [False, False, False], [False, False, False]
     shifts: list[float] = []
     for axis in range(3):
@@ -154,10 +157,11 @@ def _motion(
         if moved:
             shift = moved[len(moved) // 2]
             shifts.append(shift)
-            joins[axis] = shift <= run
+            joins[axis] = shift <= spatial
     count = sum(weights)
     read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
     written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
+    refetched = scale * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
     extent = max(largest.high - largest.low, 1)
     fresh = 1.0
     if touched > 0.5 * extent and sum(along) == 1 and shifts:  # a window that slides by less than its length
@@ -167,6 +171,7 @@ def _motion(
         read,
         written,
         fresh,
+        refetched,
         run,
         (joins[0], joins[1], joins[2]),
         largest.allocation_bytes,

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from evoengineer.device.profile import Profile
 
+_HBM_BITS = 2048  # wider buses are HBM's, which keeps check bits beside the data
 _WHOLE_ROUNDS = 8  # beyond so many rounds blocks no longer start and end together
 
 
@@ -27,13 +28,17 @@ _WHOLE_ROUNDS = 8  # beyond so many rounds blocks no longer start and end togeth
 class Constants:
     """The free constants, fitted on some chains of published measurements (docs/simulated-time.md says which)."""
 
-    overlap: float = 5.0  # exponent of the norm
+    overlap: float = 6.0  # exponent of the norm when much runs side by side
+    overlap_alone: float = 2.0  # the same for a single block that goes from barrier to barrier
     start_ns: float = 1400.0  # from the start of an empty kernel to its end
     block_start_clocks: float = 250.0  # before a block's first instruction
     dram_efficiency: float = 0.92  # of the peak, for reads
     write_penalty: float = 0.06  # a written byte costs so much more than one read
     piece_bytes: float = 96.0  # what a new place in DRAM costs, as if so many bytes more were moved
     l2_efficiency: float = 0.75
+    ecc_efficiency: float = 0.85  # what is left of GDDR's bandwidth when it carries check bits
+    far_latency: float = 1.25  # L2 and DRAM answer later under load than to a single request
+    atomic_clocks: float = 2.7  # between two updates of one line
     barrier_clocks: float = 30.0  # from the last warp's arrival to the first that goes on
     pipe_efficiency: float = 0.95  # of the busiest pipe
 
@@ -61,7 +66,8 @@ class Work:
     dram_read: float
     dram_written: float
     dram_pieces: float  # contiguous stretches
-    atomic_clocks: float  # updates of the busiest address, one after the other
+    atomic_updates: float  # of the busiest line, one after the other
+    contexts: float = 8.0  # parts of a multiprocessor's work that proceed independently
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +83,48 @@ class Prediction:
 def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Prediction:
     """The time of a launch on a card."""
     clocks_per_ns = card.clock_khz / 1e6
+    exponent = overlap_exponent(work.contexts, constants)
     per_sm = whole(work.blocks / card.sm_count)
     resident = max(min(work.resident, math.ceil(per_sm)), 1)
     rounds = whole(work.blocks / (card.sm_count * resident))
     busiest = max(work.pipes, key=lambda name: (work.pipes[name], name), default="issue")
     use = work.pipes.get(busiest, 0.0) / constants.pipe_efficiency
     alone = constants.block_start_clocks + sum(
-        norm(constants.overlap, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases
+        norm(exponent, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases
     )
     pipe_ns = max(per_sm, rounds) * use / clocks_per_ns
     # The part of a block's time in which its busiest pipe rests: other resident blocks can fill it.
-    resting = max(alone**constants.overlap - use**constants.overlap, 0.0) ** (1 / constants.overlap)
+    resting = float(max(alone**exponent - use**exponent, 0.0) ** (1 / exponent))
     latency_ns = rounds * resting / clocks_per_ns
     moved = work.dram_read + (1 + constants.write_penalty) * work.dram_written
     moved += constants.piece_bytes * work.dram_pieces
-    dram_ns = moved / (card.dram_bytes_per_second * constants.dram_efficiency) * 1e9
+    efficiency = constants.dram_efficiency
+    if card.ecc and card.memory_bus_bits < _HBM_BITS:
+        efficiency *= constants.ecc_efficiency
+    dram_ns = moved / (card.dram_bytes_per_second * efficiency) * 1e9
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
     terms = {
         "latency": latency_ns,
         busiest: pipe_ns,
         "dram": dram_ns,
         "l2": l2_ns,
-        "atomics": work.atomic_clocks / clocks_per_ns,
+        "atomics": work.atomic_updates * constants.atomic_clocks / clocks_per_ns,
     }
-    body = norm(constants.overlap, *terms.values())
+    body = norm(exponent, *terms.values())
     time_ns = constants.start_ns + body
-    powers = {name: value**constants.overlap for name, value in terms.items()}
+    top = max(terms.values()) or 1.0
+    powers = {name: (value / top) ** exponent for name, value in terms.items()}
     total = sum(powers.values()) or 1.0
     shares = {name: body / time_ns * power / total for name, power in powers.items()}
     shares["start"] = constants.start_ns / time_ns
     bound = max(shares, key=lambda name: (shares[name], name))
     return Prediction(time_ns, {**terms, "start": constants.start_ns}, shares, bound, busiest, rounds)
+
+
+def overlap_exponent(contexts: float, constants: Constants = CONSTANTS) -> float:
+    """The fewer parts proceed independently, the more the terms add up."""
+    spread = 1 - 1 / max(contexts, 1.0)
+    return constants.overlap_alone + (constants.overlap - constants.overlap_alone) * spread
 
 
 def norm(exponent: float, *values: float) -> float:

@@ -106,10 +106,12 @@ def _decode(text: bytes, lines: dict[int, int]) -> list[MachineInstr]:
 def _line_tables(sections: dict[str, bytes]) -> dict[str, dict[int, int]]:
     """Kernel → address → line of the PTX text, from a DWARF line program (version 2)."""
     data = sections.get(_LINES, b"")
-    relocations = sections.get(".rel" + _LINES, b"")
+    relocations, entry = sections.get(".rel" + _LINES, b""), 16
+    if not relocations:
+        relocations, entry = sections.get(".rela" + _LINES, b""), 24
     symbols, strings = sections.get(".symtab", b""), sections.get(".strtab", b"")
     owner: dict[int, str] = {}
-    for at in range(0, len(relocations), 16):
+    for at in range(0, len(relocations), entry):
         offset, info = struct.unpack_from("<QQ", relocations, at)
         (name,) = struct.unpack_from("<I", symbols, 24 * (info >> 32))
         owner[offset] = _string(strings, name)
