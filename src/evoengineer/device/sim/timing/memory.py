@@ -84,7 +84,8 @@ def grid_traffic(
         stored = min(everywhere * m.fresh * m.written_bytes, float(m.allocation_bytes))
         fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
         fetched += in_waves * m.fresh * m.refetched_bytes
-        evicted = stored + again * m.written_bytes
+        # What L2 holds is written there again, and leaves it some time later.
+        evicted = stored * (1 - resident.get(start, 0.0)) + again * m.written_bytes
         read += fetched
         written += evicted
         pieces += (fetched + evicted) / _joined_run(m, grid, wave)

@@ -18,6 +18,7 @@ from evoengineer.device.sim.program import LinkedModule
 from evoengineer.device.sim.timing.analysis import Measured, Shape, analyse
 from evoengineer.device.sim.timing.code import KernelCode, kernel_code
 from evoengineer.device.sim.timing.counters import read_counters, replay
+from evoengineer.device.sim.timing.memory import kept_fraction
 from evoengineer.device.sim.timing.profile import LaunchProfile
 from evoengineer.device.sim.timing.ptxas import Assembler, Resources
 from evoengineer.device.sim.timing.report import launch_profile
@@ -37,10 +38,11 @@ class Residency:
         self._held: OrderedDict[int, float] = OrderedDict()
 
     def fractions(self, touched: dict[int, float]) -> dict[int, float]:
-        """Of what a launch will touch: the part that is there. Nothing survives a launch larger than the L2."""
-        if sum(touched.values()) > self._capacity:
-            return {}
-        return {start: min(self._held.get(start, 0.0) / size, 1.0) for start, size in touched.items() if size}
+        """Of what a launch will touch: the part that is there, and stays until it is wanted."""
+        kept = kept_fraction(sum(touched.values()), self._capacity)
+        return {
+            start: kept * min(self._held.get(start, 0.0) / size, 1.0) for start, size in touched.items() if size
+        }
 
     def touch(self, touched: dict[int, float]) -> None:
         for start, size in touched.items():
