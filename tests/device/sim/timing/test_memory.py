@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evoengineer.device.sim.timing.counters import Footprint
@@ -12,6 +12,7 @@ from evoengineer.device.sim.timing.sampling import choose_blocks, weigh_blocks
 extents = st.tuples(st.integers(1, 200), st.integers(1, 60), st.integers(1, 9))
 
 
+@settings(max_examples=60, deadline=None)
 @given(extents, st.integers(1, 40))
 def test_samples_are_few_distinct_and_hold_both_ends(grid: tuple[int, int, int], limit: int) -> None:
     total = grid[0] * grid[1] * grid[2]
@@ -24,6 +25,7 @@ def test_samples_are_few_distinct_and_hold_both_ends(grid: tuple[int, int, int],
         assert total - 1 in found
 
 
+@settings(max_examples=60, deadline=None)
 @given(extents)
 def test_weights_have_a_mean_of_one(grid: tuple[int, int, int]) -> None:
     samples = choose_blocks(grid, 12)
@@ -38,7 +40,8 @@ def test_the_last_block_stands_for_itself_alone() -> None:
     assert abs(weights[999] - 10 / 1000) < 1e-9
 
 
-@given(extents, st.integers(1, 5000))
+@settings(max_examples=30, deadline=None)
+@given(extents, st.integers(1, 2000))
 def test_distinct_footprints_against_a_plain_count(grid: tuple[int, int, int], run: int) -> None:
     run = min(run, grid[0] * grid[1] * grid[2])
     places = [(i % grid[0], i // grid[0] % grid[1], i // grid[0] // grid[1]) for i in range(run)]
