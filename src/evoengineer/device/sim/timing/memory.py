@@ -146,7 +146,6 @@ def _motion(
     largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
     touched = max(largest.read_bytes, largest.written_bytes)
     run = (largest.read_bytes + largest.written_bytes + largest.refetched_bytes) / max(largest.jumps, 1)
-    spatial = touched / max(largest.runs, 1)
     along, joins = [False, False, False], [False, False, False]
     shifts: list[float] = []
     for axis in range(3):
@@ -158,7 +157,7 @@ def _motion(
         if moved:
             shift = moved[len(moved) // 2]
             shifts.append(shift)
-            joins[axis] = shift <= spatial
+            joins[axis] = shift <= run
     count = sum(weights)
     read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
     written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count

@@ -8,8 +8,14 @@ as it does on a card.
 from __future__ import annotations
 
 import ctypes as c
+import hashlib
+import os
+import pickle
+import tempfile
 from collections import OrderedDict
 from collections.abc import Hashable
+from functools import cache
+from pathlib import Path
 
 from evoengineer.device.profile import Profile
 from evoengineer.device.sim.image import KernelImage
@@ -24,6 +30,7 @@ from evoengineer.device.sim.timing.ptxas import Assembler, Resources
 from evoengineer.device.sim.timing.report import launch_profile
 from evoengineer.device.sim.timing.sampling import choose_blocks, weigh_blocks
 from evoengineer.device.sim.timing.sass import MachineCode, read_code
+from evoengineer.paths import cache_dir
 
 TRACED_REQUESTS = 400_000  # of all samples together
 _LEAST_TRACE = 256  # per warp
@@ -41,7 +48,9 @@ class Residency:
         """Of what a launch will touch: the part that is there, and stays until it is wanted."""
         kept = kept_fraction(sum(touched.values()), self._capacity)
         return {
-            start: kept * min(self._held.get(start, 0.0) / size, 1.0) for start, size in touched.items() if size
+            start: kept * min(self._held.get(start, 0.0) / size, 1.0)
+            for start, size in touched.items()
+            if size
         }
 
     def touch(self, touched: dict[int, float]) -> None:
@@ -53,6 +62,35 @@ class Residency:
 
     def forget(self, start: int) -> None:
         self._held.pop(start, None)
+
+
+@cache
+def _reader_version() -> str:
+    """Changes whenever the code that reads code changes."""
+    here = Path(__file__).parent
+    names = ("arithmetic.py", "code.py", "opcodes.py", "sass.py")
+    return hashlib.sha256(b"".join((here / name).read_bytes() for name in names)).hexdigest()
+
+
+class _KeptCode:
+    """A kernel's code on disk, beside its plan: reading PTX and cubin again takes a while for large kernels."""
+
+    def __init__(self, image: KernelImage, cubin: bytes) -> None:
+        digest = hashlib.sha256(_reader_version().encode() + cubin).hexdigest()[:16]
+        self._path = cache_dir("kernels") / f"{image.key}.{digest}.code"
+
+    def load(self) -> KernelCode | None:
+        try:
+            found = pickle.loads(self._path.read_bytes())
+        except (OSError, pickle.PickleError, EOFError, AttributeError, ImportError):
+            return None  # absent, or cut off by a full disk: it is made again
+        return found if isinstance(found, KernelCode) else None
+
+    def save(self, code: KernelCode) -> None:
+        handle, partial = tempfile.mkstemp(dir=self._path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(pickle.dumps(code, protocol=5))
+        os.replace(partial, self._path)
 
 
 class Profiler:
@@ -87,11 +125,16 @@ class Profiler:
     def code(self, image: KernelImage) -> KernelCode:
         if image.key not in self._codes:
             text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
-            if text not in self._machine:
-                assembler = self._assemblers.get(text)
-                cubin = assembler.result().cubin if assembler else b""
-                self._machine[text] = read_code(cubin) if cubin else {}
-            self._codes[image.key] = kernel_code(image.program, self._machine[text].get(image.kernel))
+            assembler = self._assemblers.get(text)
+            cubin = assembler.result().cubin if assembler else b""
+            kept = _KeptCode(image, cubin)
+            found = kept.load()
+            if found is None:
+                if text not in self._machine:
+                    self._machine[text] = read_code(cubin) if cubin else {}
+                found = kernel_code(image.program, self._machine[text].get(image.kernel))
+                kept.save(found)
+            self._codes[image.key] = found
         return self._codes[image.key]
 
     def key(
