@@ -13,7 +13,7 @@ from evoengineer.errors import UsageError
 CHECKS = {
     "memory": "out-of-bounds, misaligned and freed addresses (always on)",
     "sync": "barriers, shuffles and votes that not all threads reach (always on)",
-    "race": "shared-memory races between threads without a barrier",
+    "race": "races between threads, in shared and in global memory",
     "init": "reads of memory that nobody has written",
 }
 # These cost little, and without them a broken kernel would end the device process or wait for ever.

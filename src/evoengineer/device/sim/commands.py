@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from evoengineer.device.occupancy import DEFAULT_REGISTERS, KernelResources, blocks_per_multiprocessor
 from evoengineer.device.options import DeviceOptions
 from evoengineer.device.profile import profile_for
-from evoengineer.device.sim import guards, native, protocol
+from evoengineer.device.sim import guards, native, protocol, structs
 from evoengineer.device.sim.activity import Activity
 from evoengineer.device.sim.call_error import INVALID_VALUE, OUT_OF_MEMORY, CallError
 from evoengineer.device.sim.clock import Clock
@@ -324,7 +324,13 @@ class Commands:
     def _load(self, images: list[bytes]) -> Module:
         self.activity.module_loads += 1
         try:
-            return self.engine.load_module(self._texts(images))
+            with guards.deadline(self._options.limits.max_seconds, "loading a module"):
+                module = self.engine.load_module(self._texts(images))
+            if any(info.param_bytes > guards.MOST_PARAMETER_BYTES for info in module.kernels.values()):
+                raise UnsupportedError(
+                    f"a kernel with more than {guards.MOST_PARAMETER_BYTES} bytes of parameters"
+                )
+            return module
         except (CallError, DeviceError):
             raise
         except EvoEngineerError as error:
@@ -408,6 +414,10 @@ class Commands:
             raise CallError(problem)
         self._note("stream", stream)
         name = loaded.kernel.name
+        with guards.deadline(self._options.limits.max_seconds, f"translating {name}"):
+            static_bytes = self.engine.image(loaded.module, name, block).plan.shared_bytes
+        if static_bytes + shared_bytes > self.profile.shared_bytes_per_block_optin:
+            raise CallError(INVALID_VALUE)
         record: dict[str, object] = {
             "kernel": name,
             "grid": grid,
@@ -492,6 +502,10 @@ class Commands:
     def _texture_create(self, payload: memoryview) -> bytes:
         try:
             image, sampling = read_texture(payload)
+            for level in image.levels:
+                found = self._arenas.find(level.address)
+                if found is None or not found.inside or not found.live or found.kind == structs.HEAP:
+                    raise CallError(INVALID_VALUE)
             if sampling is None:
                 return protocol.ADDRESS.pack(self._textures.create_surface(image))
             return protocol.ADDRESS.pack(self._textures.create_texture(image, sampling))

@@ -5,6 +5,7 @@ A container is a header (magic 0xba55ed50, version, header size, content size) a
 compressed. Only PTX is of use here. This module owns the format, not what becomes of the PTX.
 """
 
+import itertools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ _ENTRY = struct.Struct("<HHIQIIHHI")
 _FLAGS_AT, _TEXT_BYTES_AT = 0x28, 0x38  # in an entry's header: u64 flags, u64 bytes once decompressed
 _PTX, _MACHINE_CODE = 1, 2
 _LZ4, _ZSTD = 0x2000, 0x8000  # flags: how the payload is compressed
+MOST_TEXT_BYTES = 256 << 20  # of one module's PTX once decompressed
+_MOST_ENTRIES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ def ptx_of(image: bytes, arch: int) -> str | None:
         if ".version" not in text:
             raise PtxError(f"not device code: neither a fat binary nor PTX text, but {text[:40]!r}")
         return text
-    entries = list(_entries(image))
+    entries = list(itertools.islice(_entries(image), _MOST_ENTRIES))
     images = [_ptx_image(entry) for entry in entries if entry.kind == _PTX]
     if not images:
         if any(entry.kind == _MACHINE_CODE for entry in entries):
@@ -69,12 +72,17 @@ def _entries(image: bytes) -> Iterator[_Entry]:
         magic, _, header_bytes, content_bytes = _CONTAINER.unpack_from(image, at)
         if magic != MAGIC:
             return
+        if header_bytes < _CONTAINER.size:
+            raise PtxError("a damaged fat binary: the container's header is too short")
         at += header_bytes
-        end = at + content_bytes
-        while at + _ENTRY.size <= end:
+        end = min(at + content_bytes, len(image))
+        while at + max(_ENTRY.size, _FLAGS_AT + 8) <= end:
             kind, _, header, padded, compressed, _, _, _, arch = _ENTRY.unpack_from(image, at)
             flags = struct.unpack_from("<Q", image, at + _FLAGS_AT)[0]
-            text_bytes = struct.unpack_from("<Q", image, at + _TEXT_BYTES_AT)[0] if header >= 0x40 else 0
+            whole = header >= 0x40 and at + 0x40 <= end
+            text_bytes = struct.unpack_from("<Q", image, at + _TEXT_BYTES_AT)[0] if whole else 0
+            if header < _ENTRY.size or text_bytes > MOST_TEXT_BYTES:
+                raise PtxError(f"a damaged fat binary: an entry of {header} + {text_bytes} bytes")
             size = compressed if flags & (_LZ4 | _ZSTD) else padded
             yield _Entry(kind, arch, flags, text_bytes, image[at + header : at + header + size])
             at += header + padded
@@ -96,7 +104,7 @@ def lz4_decompress(data: bytes, size: int) -> bytes:
     """Decode one LZ4 block: runs of literals, each followed by a copy from what is already there."""
     out = bytearray()
     at = 0
-    while at < len(data):
+    while at < len(data) and len(out) <= size:
         token = data[at]
         count, at = _length(data, at + 1, token >> 4)
         out += data[at : at + count]
@@ -107,6 +115,8 @@ def lz4_decompress(data: bytes, size: int) -> bytes:
         count, at = _length(data, at + 2, token & 15)
         count += 4
         start = len(out) - distance
+        if len(out) + count > size:
+            break
         if distance == 0 or start < 0:
             raise UnsupportedError("the program's compressed PTX is damaged; compile with --no-compress")
         if distance >= count:

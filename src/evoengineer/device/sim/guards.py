@@ -4,8 +4,15 @@ Everything here holds whatever the client says: our libcudart checks the same be
 a client need not be our libcudart.
 """
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
 from evoengineer.device.profile import Profile
 from evoengineer.device.sim.engine import KernelInfo
+from evoengineer.errors import DeviceError
 
 INVALID_VALUE, INVALID_CONFIGURATION, COOPERATIVE_TOO_LARGE = 1, 9, 720  # cudaError
 MOST_PARAMETER_BYTES = 32764
@@ -39,3 +46,22 @@ def cooperative_problem(profile: Profile, grid: Extent, block: Extent) -> int:
     blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
     room = profile.sm_count * max(profile.max_threads_per_sm // threads, 1)
     return COOPERATIVE_TOO_LARGE if blocks > room else 0
+
+
+@contextmanager
+def deadline(seconds: float, doing: str) -> Iterator[None]:
+    """Give up on code that takes too long to read or translate (0: never). Calls into LLVM are waited for."""
+    if seconds <= 0 or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise DeviceError(f"{doing} takes more than {seconds:g} seconds", code=702, kind="wall_limit")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

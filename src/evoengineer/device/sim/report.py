@@ -53,7 +53,8 @@ def describe(
         lines.append(f"    lanes of the warp concerned: 0x{error.lanes:08x}")
     if name == "race":
         other = _source(image, error.other_site)
-        lines.append(f"    with thread {_triple(error.other_tid)}{f' in {other}' if other else ''}")
+        block_of = f" in block {_triple(error.other_ctaid)}" if error.space != abi.SPACES["shared"] else ""
+        lines.append(f"    with thread {_triple(error.other_tid)}{block_of}{f' in {other}' if other else ''}")
     lines += _memory_lines(name, error)
     if name in ("wall_limit", "instruction_budget"):
         option = "--max-seconds" if name == "wall_limit" else "--max-instructions"
@@ -80,7 +81,10 @@ def _headline(name: str, error: ErrorRecord, text: str) -> str:
         case "uninitialised":
             return f"Uninitialised {space} {access} {size}"
         case "race":
-            return f"Race on {space} memory: {access} {size} without a barrier between two threads"
+            if "at once" in text:
+                return f"Race on {space} memory: two threads of a warp write {error.bytes} bytes at once, unlike values"
+            missing = "a barrier" if error.space == abi.SPACES["shared"] else "synchronisation"
+            return f"Race on {space} memory: {access} {size} without {missing} between two threads"
         case "write_to_const":
             return f"Write to constant memory: {access} {size}"
     title = _TITLES[name]

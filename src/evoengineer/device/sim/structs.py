@@ -97,7 +97,7 @@ class ErrorRecord(c.Structure):
         ("allocation", c.c_uint64),
         ("allocation_bytes", c.c_uint64),
         ("allocation_state", c.c_uint32),
-        ("reserved", c.c_uint32),
+        ("other_ctaid", c.c_uint32 * 3),
         ("text", c.c_char * 512),
     )
 

@@ -1,7 +1,18 @@
 """The command that makes a texture or surface object: wire format → what textures.py asks for."""
 
 from evoengineer.device.sim import protocol
-from evoengineer.device.sim.textures import ArrayFlags, ChannelFormat, Image, Level, Resource, Sampling
+from evoengineer.device.sim.textures import (
+    MAX_LEVELS,
+    ArrayFlags,
+    ChannelFormat,
+    Image,
+    Level,
+    Resource,
+    Sampling,
+)
+from evoengineer.errors import UsageError
+
+ALL_FLAGS = sum(ArrayFlags)
 
 
 def read_texture(payload: memoryview) -> tuple[Image, Sampling | None]:
@@ -15,6 +26,8 @@ def read_texture(payload: memoryview) -> tuple[Image, Sampling | None]:
     address, width, height, depth, pitch, _ = take(6)
     red, green, blue, alpha = take(4)
     kind, flags, level_count = take(3)
+    if resource not in set(Resource) or level_count > MAX_LEVELS or flags & ~ALL_FLAGS:
+        raise UsageError(f"no such image: resource {resource}, {level_count} levels, flags {flags:#x}")
     levels = [Level(address, width, height, depth, pitch)]
     if resource in (Resource.ARRAY, Resource.MIPMAPPED_ARRAY):
         starts = (protocol.TEXTURE.size + number * protocol.LEVEL.size for number in range(level_count))

@@ -25,6 +25,7 @@ POINT, LINEAR = range(2)  # cudaTextureFilterMode
 ELEMENT, NORMALIZED_FLOAT = range(2)  # cudaTextureReadMode
 MAX_LEVELS = 16
 MAX_EXTENT = 1 << 31
+MAX_BYTES = 1 << 47
 FACES = 6
 _TEXTURE, _SURFACE = 1, 2
 
@@ -231,12 +232,26 @@ def _describe(image: Image) -> _NativeObject:
     for target, level in zip(native.levels, image.levels, strict=False):
         if not 1 <= level.width < MAX_EXTENT:
             raise UsageError(f"the width of an image is 1 to {MAX_EXTENT - 1} elements, not {level.width}")
+        _check_extent(image, level, native.layers)
         target.address = level.address
         target.width, target.height = level.width, max(level.height, 1)
         target.depth = 1 if layered else max(level.depth, 1)
         target.row_bytes = level.row_bytes or level.width * image.format.element_bytes
         target.slice_bytes = target.row_bytes * target.height
     return native
+
+
+def _check_extent(image: Image, level: Level, layers: int) -> None:
+    """Sizes whose product is a size, too: the runtime's own sums must not run over."""
+    packed = level.width * image.format.element_bytes
+    row_bytes = level.row_bytes or packed
+    if max(level.height, level.depth) >= MAX_EXTENT or row_bytes < packed:
+        raise UsageError(
+            f"an image of {level.width} x {level.height} x {level.depth} in rows of {row_bytes} bytes"
+        )
+    total = row_bytes * max(level.height, 1) * max(level.depth, layers, 1)
+    if total >= MAX_BYTES or not 0 <= level.address < MAX_BYTES:
+        raise UsageError(f"an image of {total} bytes at 0x{level.address:x}")
 
 
 def _check_sampling(image: Image, sampling: Sampling) -> None:
@@ -247,5 +262,7 @@ def _check_sampling(image: Image, sampling: Sampling) -> None:
         raise UsageError("cudaReadModeNormalizedFloat needs 8-bit or 16-bit channels, not 32-bit ones")
     if sampling.filter_mode == LINEAR and integers and sampling.read_mode != NORMALIZED_FLOAT:
         raise UsageError("linear filtering of integers needs cudaReadModeNormalizedFloat")
+    if sampling.filter_mode not in (POINT, LINEAR) or sampling.mip_filter_mode not in (POINT, LINEAR):
+        raise UsageError(f"invalid filter modes {sampling.filter_mode}, {sampling.mip_filter_mode}")
     if any(mode not in (WRAP, CLAMP, MIRROR, BORDER) for mode in sampling.address_modes):
         raise UsageError(f"invalid address modes {sampling.address_modes}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from evoengineer.device.sim.codegen import abi
+from evoengineer.device.sim.codegen import abi, races
 from evoengineer.device.sim.codegen.emitter import Emitter, Val
 from evoengineer.device.sim.codegen.forms import Form
 from evoengineer.device.sim.codegen.integer import plus
@@ -114,15 +114,15 @@ def _outside_bits(e: Emitter, site: int, vec: str, align: int) -> str:
     return e.ins(f"and i32 {bits}, {e.mask_bits}") if e.mask is not None else bits
 
 
-def check(e: Emitter, instr: Instr, where: Val, bytes_: int) -> None:
-    """Make sure that every active lane may touch `bytes_` bytes at its address."""
+def check(e: Emitter, instr: Instr, where: Val, bytes_: int, values: list[Val] | None = None) -> None:
+    """Make sure that every active lane may touch `bytes_` bytes at its address; `values` are what it stores."""
     site = e.unit.sites[id(instr)]
     info = e.unit.program.sites[site]
     if e.counting and not e.unit.program.check_access:
         e.call("void", "rt_counted", [*_who(e, site), ("ptr", e.spill(where))])
         return
     if e.unit.program.check_access:
-        e.call("void", "rt_access", [*_who(e, site), ("ptr", e.spill(where))])
+        races.record(e, _who(e, site), instr, e.spill(where), values)
         return
     group = e.groups.get(id(instr))
     if group is not None and (where.form is None or where.flat or where.form.stride == bytes_):

@@ -8,6 +8,7 @@ from evoengineer.device.sim.codegen.forms import Form
 from evoengineer.device.sim.codegen.memory import load, store
 from evoengineer.device.sim.ptx.flow import Block
 from evoengineer.device.sim.ptx.model import Instr, Reg, Sym
+from evoengineer.errors import PtxError
 
 BUILTINS = ("vprintf", "malloc", "free", "__assertfail")
 
@@ -53,9 +54,20 @@ def call(e: Emitter, instr: Instr, buffers: CallBuffers) -> None:
     assert isinstance(target, Sym)
     if target.name in e.unit.program.functions:
         number = e.unit.program.functions[target.name]
+        _check_areas(e, instr, number, stride, result_stride)
         e.call("void", "rt_call", [*head, ("i32", str(number)), ("ptr", arguments), ("ptr", results), site])
         return
     _builtin(e, instr, target.name, buffers, site)
+
+
+def _check_areas(e: Emitter, instr: Instr, number: int, stride: int, result_stride: int) -> None:
+    """The function takes what the call passes: both sides lay out their areas by their own declarations."""
+    callee = next(u for u in e.unit.program.units if e.unit.program.functions[u.function.name] == number)
+    if (callee.param_bytes, callee.result_bytes) != (stride, result_stride):
+        raise PtxError(
+            f"`{instr.text}` passes {stride} bytes and expects {result_stride}, but {callee.function.name} "
+            f"takes {callee.param_bytes} and returns {callee.result_bytes}"
+        )
 
 
 def _builtin(e: Emitter, instr: Instr, name: str, buffers: CallBuffers, site: tuple[str, str]) -> None:
@@ -65,11 +77,15 @@ def _builtin(e: Emitter, instr: Instr, name: str, buffers: CallBuffers, site: tu
         raise e.unsupported(f"device function {name}")
 
     def argument(i: int, bytes_: int) -> tuple[str, str]:
+        if i >= len(instr.params) or e.unit.body.call_params[instr.params[i]].bytes < bytes_:
+            raise PtxError(f"`{instr.text}`: {name} takes other parameters")
         pointer, stride = buffers.at[instr.params[i]]
         base = e.ins(f"ptrtoint ptr {pointer} to i64")
         return "ptr", e.spill(load(e, Val(64, Form(1, stride), [base], "i64"), bytes_, 1)[0])
 
     def give(val: Val) -> None:
+        if not instr.returns or e.unit.body.call_params[instr.returns[0]].bytes < val.bits // 8:
+            raise PtxError(f"`{instr.text}`: {name} returns something else")
         pointer, stride = buffers.at[instr.returns[0]]
         base = e.ins(f"ptrtoint ptr {pointer} to i64")
         store(e, Val(64, Form(1, stride), [base], "i64"), [val], val.bits // 8)

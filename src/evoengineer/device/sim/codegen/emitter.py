@@ -56,6 +56,7 @@ class Emitter:
         self.counting = False  # SLOW that reports every access to the runtime (runtime/count.h)
         self.lines: list[str] = []
         self.allocas: list[str] = []
+        self.stack_bytes = 0  # of them
         self.declared: dict[str, str] = {}
         self.count = 0
         self.mask: str | None = None  # <32 x i1>; None means all lanes
@@ -99,6 +100,7 @@ class Emitter:
 
     def alloca(self, bytes_: int) -> str:
         name = self.fresh()
+        self.stack_bytes += -(-bytes_ // 64) * 64
         self.allocas.append(f"  {name} = alloca [{bytes_} x i8], align 64")
         return name
 

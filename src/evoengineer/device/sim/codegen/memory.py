@@ -15,6 +15,7 @@ from evoengineer.device.sim.codegen.bounds import check
 from evoengineer.device.sim.codegen.emitter import Emitter, Val
 from evoengineer.device.sim.codegen.forms import Form
 from evoengineer.device.sim.codegen.integer import plus
+from evoengineer.device.sim.codegen.limits import inside
 from evoengineer.device.sim.ptx.model import TYPE_BYTES, Addr, Instr, Operand, Reg, Sym, Vec
 
 _COUNTS = {"v2": 2, "v4": 4, "v8": 8}
@@ -80,11 +81,21 @@ def ld(e: Emitter, instr: Instr) -> None:
         and isinstance(source.base, Sym)
         and source.base.name in e.unit.body.call_params
     ):
-        parts = call_result(e, source, bytes_, count)
+        parts = call_result(e, instr, source, bytes_, count)
     else:
         where = address(e, source, space)
-        direct = space == "param" and isinstance(source, Addr) and isinstance(source.base, Sym)
-        if not direct:
+        direct = (
+            space == "param"
+            and isinstance(source, Addr)
+            and isinstance(source.base, Sym)
+            and source.base.name in e.unit.param_offsets
+        )
+        if direct:
+            sym = source.base  # type: ignore[union-attr]
+            param = next(p for p in e.unit.function.params if p.name == sym.name)  # type: ignore[union-attr]
+            offset = sym.offset + source.offset  # type: ignore[union-attr]
+            inside(instr, offset, bytes_ * count, param.bytes, bytes_)
+        else:
             check(e, instr, where, bytes_ * count)
         parts = load(e, where, bytes_, count, "volatile" in instr.mods)
     for target, part in zip(targets, parts, strict=True):
@@ -211,14 +222,16 @@ def st(e: Emitter, instr: Instr) -> None:
     to = instr.args[0]
     if space == "param" and isinstance(to, Addr) and isinstance(to.base, Sym):
         if to.base.name in e.unit.body.call_params:
-            call_argument(e, to, values, bytes_)
+            call_argument(e, instr, to, values, bytes_)
         else:  # the function's own result
+            result = next(p for p in e.unit.function.results if p.name == to.base.name)
+            inside(instr, to.offset + to.base.offset, bytes_ * count, result.bytes, bytes_)
             offset = e.unit.result_offsets[to.base.name] + to.offset + to.base.offset
             base = e.ins(f"add i64 {e.warp_field(abi.RESULTS, 'i64')}, {offset}")
             store(e, Val(64, Form(1, e.unit.result_bytes), [base], "i64"), values, bytes_)
         return
     where = address(e, to, space)
-    check(e, instr, where, bytes_ * count)
+    check(e, instr, where, bytes_ * count, values)
     store(e, where, values, bytes_)
 
 
@@ -282,17 +295,21 @@ def _scatter(e: Emitter, addresses: str, value: str, bits: int) -> None:
 # -- calls' parameters ---------------------------------------------------------------------------------
 
 
-def call_argument(e: Emitter, to: Addr, values: list[Val], bytes_: int) -> None:
+def call_argument(e: Emitter, instr: Instr, to: Addr, values: list[Val], bytes_: int) -> None:
     """st.param to an argument of the call that follows: into its buffer, lane-major."""
     assert isinstance(to.base, Sym)
+    room = e.unit.body.call_params[to.base.name].bytes
+    inside(instr, to.offset + to.base.offset, bytes_ * len(values), room, bytes_)
     buffer, stride = e.unit_call_buffer(to.base.name)  # type: ignore[attr-defined]
     base = e.ins(f"ptrtoint ptr {buffer} to i64")
     base = e.ins(f"add i64 {base}, {to.offset + to.base.offset}")
     store(e, Val(64, Form(1, stride), [base], "i64"), values, bytes_)
 
 
-def call_result(e: Emitter, source: Addr, bytes_: int, count: int) -> list[Val]:
+def call_result(e: Emitter, instr: Instr, source: Addr, bytes_: int, count: int) -> list[Val]:
     assert isinstance(source.base, Sym)
+    room = e.unit.body.call_params[source.base.name].bytes
+    inside(instr, source.offset + source.base.offset, bytes_ * count, room, bytes_)
     buffer, stride = e.unit_call_buffer(source.base.name)  # type: ignore[attr-defined]
     base = e.ins(f"ptrtoint ptr {buffer} to i64")
     base = e.ins(f"add i64 {base}, {source.offset + source.base.offset}")

@@ -52,6 +52,9 @@ def fence(e: Emitter, instr: Instr) -> None:
     """Workers share memory through the processor's own coherence; order is all that is needed."""
     if "cta" not in instr.mods:
         e.do("fence seq_cst")
+    if e.unit.program.check_access:
+        whole_card = ("i32", str(int("cta" not in instr.mods)))
+        e.call("void", "rt_fenced", [("ptr", "%w"), ("i32", e.active_bits()), whole_card])
 
 
 def nothing(e: Emitter, instr: Instr) -> None:

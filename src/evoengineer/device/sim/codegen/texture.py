@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from evoengineer.device.sim.codegen.emitter import Emitter, Val
+from evoengineer.device.sim.codegen.limits import check_count
 from evoengineer.device.sim.ptx.model import Instr, Operand, Vec
+from evoengineer.errors import PtxError
 
 _GEOMETRY = {"1d": 0, "2d": 1, "3d": 2, "a1d": 3, "a2d": 4, "cube": 5, "acube": 6}
 _COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4}
@@ -16,8 +18,9 @@ def _geometry(instr: Instr) -> str:
 
 def _coordinates(e: Emitter, operand: Operand, count: int) -> str:
     items = operand.items if isinstance(operand, Vec) else (operand,)
-    vals = [e.read(x, 32) for x in items[:count]]
-    return e.spill_all(vals)
+    if len(items) < count:
+        raise PtxError(f"{len(items)} coordinates where there must be {count} in {e.where()}")
+    return e.spill_all([e.read(x, 32) for x in items[:count]])
 
 
 def tex(e: Emitter, instr: Instr) -> None:
@@ -38,6 +41,9 @@ def tex(e: Emitter, instr: Instr) -> None:
         vals: list[Val] = []
         for extra in instr.args[2:]:
             vals += [e.read(x, 32) for x in (extra.items if isinstance(extra, Vec) else (extra,))]
+        steps = 1 if mode == 1 else {"1d": 2, "a1d": 2, "3d": 8, "cube": 8, "acube": 8}.get(shape, 4)
+        if len(vals) < steps:
+            raise PtxError(f"{len(vals)} numbers for the level of detail, not {steps}, in {e.where()}")
         lod = e.spill_all(vals)
     out = e.alloca(512)
     site = ("i32", str(e.unit.sites[id(instr)]))
@@ -45,7 +51,10 @@ def tex(e: Emitter, instr: Instr) -> None:
     head = [("ptr", "%w"), site, ("i32", e.active_bits()), ("i32", str(descriptor)), ("ptr", out)]
     e.call("void", "rt_tex", [*head, *where, ("ptr", lod)])
     to = instr.args[0]
-    for i, target in enumerate(to.items if isinstance(to, Vec) else (to,)):
+    targets = to.items if isinstance(to, Vec) else (to,)
+    if len(targets) > 4:
+        raise PtxError(f"more than 4 results in {e.where()}")
+    for i, target in enumerate(targets):
         e.write(target, e.reload(out, 32, i))
 
 
@@ -79,6 +88,7 @@ def surface(e: Emitter, instr: Instr) -> None:
     ]
     width = 64 if bits == 64 else 32
     data = instr.args[0] if loading else instr.args[1]
+    check_count(instr, data, count)
     items = data.items if isinstance(data, Vec) else (data,)
     if loading:
         out = e.alloca(width * 4 * count)

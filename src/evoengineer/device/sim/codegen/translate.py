@@ -10,6 +10,7 @@ from evoengineer.device.sim.codegen import (
     abi,
     bounds,
     calls,
+    limits,
 )
 from evoengineer.device.sim.codegen.emitter import Emitter, Val
 from evoengineer.device.sim.codegen.handlers import HANDLERS
@@ -48,6 +49,7 @@ class Translator(Emitter):
             self.write(Reg(name), choose(self, guard, self.env[name], old))
 
     def _plain(self, instr: Instr) -> None:
+        limits.check_operands(instr)
         try:
             if instr.op == "call":
                 calls.call(self, instr, self.buffers)
@@ -198,11 +200,17 @@ def module_text(emitters: list[tuple[str, Emitter]]) -> str:
         declared.update(e.declared)
         strings += e.strings
     tail = ['!0 = !{!"branch_weights", i32 1, i32 2000}', '!1 = !{!"branch_weights", i32 2000, i32 1}']
-    attributes = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+    # Large frames are touched page by page, so that none can reach past the guard page of a fibre's stack.
+    widths = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
+    attributes = f'attributes #0 = {{ nounwind "probe-stack"="inline-asm" {widths} }}'
     return "\n".join([*strings, *(t for t, _ in emitters), *declared.values(), attributes, *tail, ""])
 
 
 def function_text(name: str, third: str, e: Emitter, lead: list[str]) -> str:
+    if e.stack_bytes > limits.MOST_STACK_BYTES:
+        raise UnsupportedError(
+            f"{e.unit.function.name} needs more than {limits.MOST_STACK_BYTES} bytes of stack"
+        )
     head = f"define i32 @{name}(ptr noalias %w, ptr noalias %frame, i32 %{third}) #0 {{"
     caches = [
         "  %caches_at = getelementptr inbounds i8, ptr %w, i64 24",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
+from evoengineer.device.sim.codegen.limits import check_sizes
 from evoengineer.device.sim.ptx.body import parse_body
 from evoengineer.device.sim.ptx.flow import (
     Flow,
@@ -83,6 +84,7 @@ class FunctionUnit:
     result_offsets: dict[str, int]
     result_bytes: int
     sites: dict[int, int]  # id(instr) → site number
+    read_registers: frozenset[str] | None = None  # registers whose value is of use, once asked for (races.py)
 
     @property
     def prefix(self) -> str:
@@ -244,8 +246,10 @@ def make_unit(program: Program, function: Function) -> FunctionUnit:
             if instr.op in _SITE_OPS or loops or is_barrier(instr) or is_warp_sync(instr):
                 sites[id(instr)] = len(program.sites)
                 program.sites.append(_site(instr, function.files))
-    return FunctionUnit(program, function, body, flow, forms, slots, frame_bytes, local_bytes, local_offsets,
+    unit = FunctionUnit(program, function, body, flow, forms, slots, frame_bytes, local_bytes, local_offsets,
                         params, -(-param_bytes // 8) * 8, results, -(-result_bytes // 8) * 8, sites)  # fmt: skip
+    check_sizes(unit)
+    return unit
 
 
 def _layout(items: list[tuple[str, int, int]]) -> tuple[dict[str, int], int]:

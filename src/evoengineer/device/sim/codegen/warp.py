@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from evoengineer.device.sim.codegen import abi
 from evoengineer.device.sim.codegen.emitter import Emitter, Val, bits_of
+from evoengineer.device.sim.codegen.limits import check_count, fragment_registers, matrix_shape
 from evoengineer.device.sim.codegen.memory import address, space_of
 from evoengineer.device.sim.ptx.model import Imm, Instr, Operand, Pair, Reg, Vec
 
@@ -185,18 +186,10 @@ _MATRIX_TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "f32": 3, "f64": 4, "s8": 5, "u
                  "b1": 9, "s32": 10, "e4m3": 11, "e5m2": 12}  # fmt: skip
 
 
-def _shape(instr: Instr) -> tuple[int, int, int]:
-    import re
-
-    text = next(m for m in instr.mods if re.fullmatch(r"m\d+n\d+k\d+", m))
-    m, n, k = map(int, re.findall(r"\d+", text))
-    return m, n, k
-
-
-def _descriptor(instr: Instr, types: list[str], flags: int) -> tuple[str, str]:
-    m, n, k = _shape(instr)
+def _descriptor(shape: tuple[int, int, int], types: list[str], flags: int) -> tuple[str, str]:
+    m, n, k = shape
     a, b, c, d = (_MATRIX_TYPES[t] for t in types)
-    value = m | n << 8 | k << 16 | a << 24 | b << 32 | c << 40 | d << 48 | flags << 56
+    value = m | n << 8 | (k & 255) << 16 | a << 24 | b << 32 | c << 40 | d << 48 | flags << 56
     return "i64", str(value - (1 << 64) if value >> 63 else value)
 
 
@@ -225,8 +218,12 @@ def mma(e: Emitter, instr: Instr) -> None:
     layouts = [m for m in instr.mods if m in ("row", "col")]
     flags = (1 if layouts[0] == "col" else 0) | (2 if layouts[1] == "row" else 0)
     flags |= (4 if "satfinite" in instr.mods else 0) | (8 if "and" in instr.mods else 0)
+    shape = matrix_shape(instr, a)
+    matrix_shape(instr, b)
+    for operand, which, kind in zip(instr.args, "cabc", (d, a, b, c), strict=True):
+        check_count(instr, operand, fragment_registers(instr, which, kind, shape))
     out = e.alloca((256 if d == "f64" else 128) * len(_registers(instr.args[0])))
-    descriptor = _descriptor(instr, [a, b, c, d], flags)
+    descriptor = _descriptor(shape, [a, b, c, d], flags)
     operands = [_fragment(e, x, t) for x, t in zip(instr.args[1:4], (a, b, c), strict=True)]
     name = "rt_mma" if instr.op == "mma" else "rt_wmma_mma"
     e.call("void", name, [*_head(e), descriptor, ("ptr", out), *operands])
@@ -246,13 +243,16 @@ def wmma(e: Emitter, instr: Instr) -> None:
     if len(instr.args) > 2:
         stride = e.spill(e.read(instr.args[2], 32))
     site = ("i32", str(e.unit.sites[id(instr)]))
-    descriptor = _descriptor(instr, [kind] * 4, 0)
+    matrix = "c" if saving else next(m for m in instr.mods if m in ("a", "b", "c"))
+    shape = matrix_shape(instr, kind, matrix == "c")
+    check_count(instr, instr.args[1 - place], fragment_registers(instr, matrix, kind, shape))
+    descriptor = _descriptor(shape, [kind] * 4, 0)
     head = [("ptr", "%w"), site, ("i32", e.active_bits()), descriptor]
     if saving:
         data = _fragment(e, instr.args[1], kind)
         e.call("void", "rt_wmma_store", [*head, layout, data, where, ("ptr", stride)])
         return
-    which = ("i32", str("abc".index(next(m for m in instr.mods if m in ("a", "b", "c")))))
+    which = ("i32", str("abc".index(matrix)))
     out = e.alloca((256 if kind == "f64" else 128) * len(_registers(instr.args[0])))
     e.call("void", "rt_wmma_load", [*head, which, layout, ("ptr", out), where, ("ptr", stride)])
     _take(e, instr.args[0], out, kind)
@@ -265,6 +265,7 @@ def ldmatrix(e: Emitter, instr: Instr) -> None:
     trans = ("i32", str(int("trans" in instr.mods)))
     site = ("i32", str(e.unit.sites[id(instr)]))
     head = [("ptr", "%w"), site, ("i32", e.active_bits()), ("i32", str(count)), trans]
+    check_count(instr, instr.args[1 if instr.op == "stmatrix" else 0], count)
     if instr.op == "stmatrix":
         where = ("ptr", e.spill(address(e, instr.args[0], "shared")))
         e.call("void", "rt_stmatrix", [*head, _fragment(e, instr.args[1], "b32"), where])

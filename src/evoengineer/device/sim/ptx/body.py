@@ -28,6 +28,8 @@ _LOC = re.compile(
     re.M,
 )
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
+_WORD = re.compile(r"[\w:]+")
+_MOST_REGISTERS = 1 << 18  # virtual ones, of a function
 _REG_DECL = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 SPECIAL = re.compile(
     r"^%(?:tid|ntid|ctaid|nctaid|laneid|warpid|nwarpid|smid|nsmid|gridid|lanemask_\w+|clock\w*|"
@@ -191,6 +193,8 @@ class _BodyParser:
 
     def _declare_register(self, kind: str, name: str) -> None:
         ranged = re.match(r"(.*)<(\d+)>$", name)
+        if len(self.body.registers) + (int(ranged.group(2)) if ranged else 1) > _MOST_REGISTERS:
+            raise PtxError(f"more than {_MOST_REGISTERS} registers in {self.function.name}")
         names = [f"{ranged.group(1)}{i}" for i in range(int(ranged.group(2)))] if ranged else [name]
         for each in names:
             unique = each
@@ -212,6 +216,8 @@ class _BodyParser:
         opcode, *tail = text.split(None, 1)
         rest = tail[0] if tail else ""
         op, *mods = opcode.split(".")
+        if not all(_WORD.fullmatch(word) for word in (op, *mods)):
+            raise PtxError(f"cannot read instruction {opcode[:80]!r} in {self.function.name}")
         if op == "call":
             return self._call(mods, rest, guard, negated, whole)
         if op in VIDEO_OPS:  # selectors and signs of operands: codegen/video.py reads them from the text

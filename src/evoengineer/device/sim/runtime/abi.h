@@ -172,7 +172,7 @@ struct ErrorRecord {
     uint64_t allocation;       // nearest allocation: start, size, state (see memory.h), 0 if none
     uint64_t allocation_bytes;
     uint32_t allocation_state;
-    uint32_t reserved;
+    uint32_t other_ctaid[3];   // race: the other thread's block
     char text[512];            // further detail, plain English
 };
 

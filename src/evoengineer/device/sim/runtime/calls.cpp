@@ -6,7 +6,8 @@
 
 namespace {
 
-constexpr size_t kStackReserve = 128 << 10;  // left for the runtime's own calls
+// Left for the largest function (MOST_STACK_BYTES in codegen/limits.py) and the runtime's own calls.
+constexpr size_t kStackReserve = (2 << 20) + (512 << 10);
 
 uint64_t distance(uint64_t address, const LocalRange& r) {
     if (address < r.start) return r.start - address;
@@ -45,6 +46,10 @@ void rt_call(Warp* warp, uint32_t mask, uint32_t function, const uint8_t* args, 
     const Function& f = w->worker->launch->functions[function];
     mask &= w->live;
     if (!mask) return;
+    if (--w->ticks < 0) {  // recursion may go on for ever without a loop
+        w->site = site;
+        rt_tick(w);
+    }
     size_t local_bytes = size_t(f.local_bytes) * kLanes, args_bytes = size_t(f.param_bytes) * kLanes;
     auto* here = static_cast<uint8_t*>(__builtin_frame_address(0));
     if (here < w->fibre->stack_low + kStackReserve || f.frame_bytes > size_t(w->fibre->frames_end - w->frames_top) ||
@@ -86,7 +91,8 @@ void rt_call_indirect(Warp* warp, uint32_t mask, const uint64_t* targets, const 
             if (targets[__builtin_ctz(r)] == target) same |= r & -r;
         rest &= ~same;
         uint64_t index = (target - kFunctionBase) / 16;
-        if (target < kFunctionBase || target % 16 || index == 0 || index >= launch.function_count)
+        if (target < kFunctionBase || target % 16 || index == 0 || index >= launch.function_count ||
+            launch.functions[index].block_count == 0)
             fail(w, kInvalidCall, site, same, "0x%llx is not the address of a device function%s",
                  static_cast<unsigned long long>(target), target ? "" : " (a null function pointer)");
         const Function& f = launch.functions[index];

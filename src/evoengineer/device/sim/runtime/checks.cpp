@@ -1,113 +1,28 @@
 // The costlier checks (--check race, --check init), done at every access of code compiled for them.
 //
-// Races. Each byte of shared memory remembers its last write and two of its last reads. Two accesses
-// by different threads race if at least one writes, not both are atomic, and nothing orders them. A
-// barrier of the whole block orders everything before it with everything after it: a new *phase*
-// begins. Within a phase, warp-wide operations and barriers of some threads order their participants:
-// a vector clock per thread tells who has seen what.
-//
+// Races: see checks.h. Each byte of shared memory remembers its last write and two of its last reads.
 // Initialisation. Each byte has a shadow byte that is set when it is written.
+#include "checks.h"
+
+#include <cstdio>
 #include <cstring>
-#include <vector>
 
 #include "count.h"
-#include "dispatch.h"
-#include "scheduler.h"
 
 namespace {
-
-struct Mark {
-    uint32_t phase;   // 0 = none
-    uint32_t time;    // on the clock of the thread
-    uint32_t serial;  // instruction that did it
-    uint32_t site;
-    uint16_t thread;  // in the block
-    uint16_t atomic;
-};
-
-struct ByteMarks {
-    Mark write;
-    Mark reads[2];
-};
-
-}  // namespace
-
-struct RaceState {
-    uint32_t phase = 0;   // never starts again, so that marks of earlier blocks are old
-    uint32_t serial = 0;
-    uint32_t threads = 0; // room for, a multiple of 32
-    bool clocks_moved = false;   // since the phase began
-    bool across_warps = false;   // also between warps
-    std::vector<ByteMarks> bytes;
-    std::vector<uint8_t> written;
-    std::vector<uint32_t> clocks;  // [thread][of thread]
-    std::vector<uint32_t> joined[kBarriers];
-
-    uint32_t* clock(uint32_t thread) { return clocks.data() + size_t(thread) * threads; }
-};
-
-namespace {
-
-void join(uint32_t* into, const uint32_t* from, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) into[i] = into[i] > from[i] ? into[i] : from[i];
-}
 
 void begin_phase(RaceState& r) {
     r.phase++;
     if (r.clocks_moved) std::fill(r.clocks.begin(), r.clocks.end(), 0);
+    std::fill(r.fence_times.begin(), r.fence_times.end(), 0);
     r.clocks_moved = r.across_warps = false;
 }
 
-bool ordered(RaceState& r, const Mark& mark, uint32_t thread) {
+bool ordered(RaceState& r, const SharedMark& mark, uint32_t thread) {
     return mark.phase < r.phase || mark.thread == thread || r.clock(thread)[mark.thread] >= mark.time;
 }
 
-[[noreturn]] void fail_race(WarpState* w, uint32_t site, uint32_t lane, uint64_t offset, const Mark& other,
-                            Access access, bool other_wrote) {
-    describe(w, kRace, site, 1u << lane);
-    ErrorRecord& record = w->worker->record;
-    const Launch& launch = *w->worker->launch;
-    record.space = kShared;
-    record.access = access;
-    record.address = offset;
-    record.bytes = site < launch.site_count ? launch.sites[site].bytes : 1;
-    record.allocation_bytes = w->shared_bytes;
-    record.allocation_state = kStateLive;
-    const uint32_t* tids = &w->worker->run->tids[size_t(other.thread / kLanes) * 3 * kLanes];
-    for (uint32_t i = 0; i < 3; i++) record.other_tid[i] = tids[i * kLanes + other.thread % kLanes];
-    record.other_site = other.site;
-    auto verb = [](bool writes, bool atomic) { return atomic ? "updates atomically" : writes ? "writes" : "reads"; };
-    describe_text(w, "this thread %s shared byte %llu that thread (%u, %u, %u) %s, with no barrier in between",
-                  verb(access == kStore, access == kAtomic), static_cast<unsigned long long>(offset),
-                  record.other_tid[0], record.other_tid[1], record.other_tid[2],
-                  verb(other_wrote, other.atomic));
-    leave(w, Request::kFailed);
-    __builtin_unreachable();
-}
-
-void record_shared(WarpState* w, uint32_t site, uint32_t lane, uint64_t offset, uint64_t bytes, Access access) {
-    RaceState& r = *w->block->races;
-    uint32_t thread = w->warp_index * kLanes + lane;
-    bool atomic = access == kAtomic, writes = access != kLoad;
-    Mark now{r.phase, r.clock(thread)[thread] + 1, r.serial, site, uint16_t(thread), uint16_t(atomic)};
-    for (uint64_t i = offset; i < offset + bytes; i++) {
-        ByteMarks& m = r.bytes[i];
-        auto races = [&](const Mark& other) {
-            return other.phase == r.phase && other.serial != r.serial && !(atomic && other.atomic) &&
-                   !ordered(r, other, thread);
-        };
-        if (races(m.write)) fail_race(w, site, lane, i, m.write, access, true);
-        if (writes) {
-            for (const Mark& read : m.reads)
-                if (races(read)) fail_race(w, site, lane, i, read, access, false);
-            m.write = now;
-        } else if (m.reads[0].phase != r.phase || m.reads[0].thread == thread) {
-            m.reads[0] = now;
-        } else {
-            m.reads[1] = now;
-        }
-    }
-}
+const char* verb(bool writes, bool atomic) { return atomic ? "updates atomically" : writes ? "writes" : "reads"; }
 
 // The shadow bytes of an address, or null if it is not tracked.
 uint8_t* shadow_of(WarpState* w, uint64_t address) {
@@ -120,7 +35,104 @@ uint8_t* shadow_of(WarpState* w, uint64_t address) {
     return memory_shadow(address);
 }
 
+void check_initialised(const Touch& t) {
+    uint8_t* shadow = shadow_of(t.w, t.address);
+    if (!shadow) return;
+    if (t.access != kStore && memchr(shadow, 0, t.bytes))
+        fail_access(t.w, kUninitialised, t.site, 1u << t.lane, t.address, t.bytes, t.access);
+    if (t.access != kLoad) memset(shadow, 1, t.bytes);
+}
+
+void record(const Touch& t) {
+    uint32_t flags = t.w->worker->launch->flags;
+    if (flags & kCheckInit) check_initialised(t);
+    if (!(flags & kCheckRace)) return;
+    bool shared = t.address - t.w->shared_base < t.w->shared_bytes;
+    if (!shared && !in_device_arena(t.address) && !in_host_arena(t.address)) return;
+    if (t.order & kAcquire) acquire(t.w, t.lane, t.address);
+    if (shared) record_shared(t);
+    else record_global(t);
+    if (t.order & kFencing) fence(t.w, 1u << t.lane, true);
+    if (t.order & kRelease) release(t.w, t.lane, t.address);
+}
+
+void access(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t order,
+            const Stored* stored) {
+    WarpState* w = state(warp);
+    const Site& s = w->worker->launch->sites[site];
+    rt_checkv(w, site, mask, addresses);
+    count_site(w, site, mask, addresses);
+    if (!(w->worker->launch->flags & (kCheckRace | kCheckInit))) return;
+    begin_instruction(w);
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = uint32_t(__builtin_ctz(rest));
+        record({w, site, lane, addresses[lane], s.bytes, Access(s.access), order, stored, addresses});
+    }
+}
+
 }  // namespace
+
+void fail_race(const Touch& t, uint64_t at, const OtherThread& other) {
+    WarpState* w = t.w;
+    describe(w, kRace, t.site, 1u << t.lane);
+    ErrorRecord& record = w->worker->record;
+    const Launch& launch = *w->worker->launch;
+    bool shared = at - w->shared_base < w->shared_bytes;
+    record.space = shared ? kShared : kGlobal;
+    record.access = t.access;
+    record.address = shared ? at - w->shared_base : at;
+    record.bytes = t.site < launch.site_count ? launch.sites[t.site].bytes : 1;
+    record.allocation_bytes = w->shared_bytes;
+    record.allocation_state = kStateLive;
+    Allocation a;
+    if (!shared && memory_find(at, &a)) {
+        record.allocation = a.start;
+        record.allocation_bytes = a.bytes;
+    }
+    const uint32_t* tids = &w->worker->run->tids[size_t(other.thread / kLanes) * 3 * kLanes];
+    for (uint32_t i = 0; i < 3; i++) record.other_tid[i] = tids[i * kLanes + other.thread % kLanes];
+    BlockState there{};
+    place_block(there, launch, other.block);
+    memcpy(record.other_ctaid, there.ctaid, sizeof record.other_ctaid);
+    record.other_site = other.site;
+    describe_text(w, "this thread %s what thread (%u, %u, %u) of block (%u, %u, %u) %s, %s",
+                  verb(t.access == kStore, t.access == kAtomic), record.other_tid[0], record.other_tid[1],
+                  record.other_tid[2], record.other_ctaid[0], record.other_ctaid[1], record.other_ctaid[2],
+                  verb(other.wrote, other.strong),
+                  other.at_once ? "at once and with another value" : "and nothing orders the two");
+    leave(w, Request::kFailed);
+    __builtin_unreachable();
+}
+
+void record_shared(const Touch& t) {
+    RaceState& r = *t.w->block->races;
+    uint32_t thread = t.thread();
+    bool strong = t.strong();
+    SharedMark now{r.phase, r.clock(thread)[thread] + 1, r.serial, t.site, uint16_t(thread), uint16_t(strong)};
+    for (uint64_t at = t.address; at < t.address + t.bytes; at++) {
+        ByteMarks& m = r.bytes[at - t.w->shared_base];
+        auto races = [&](const SharedMark& other) {
+            return other.phase == r.phase && other.serial != r.serial && !(strong && other.strong) &&
+                   !ordered(r, other, thread);
+        };
+        auto fail = [&](const SharedMark& other, bool wrote, bool at_once) {
+            fail_race(t, at, {other.thread, other.site, t.w->block->index, wrote, other.strong != 0, at_once});
+        };
+        bool unchanged = t.access == kStore && t.keeps(at);
+        if (!unchanged && races(m.write)) fail(m.write, true, false);
+        if (t.writes()) {
+            bool at_once = m.write.phase == r.phase && m.write.serial == r.serial && m.write.thread != thread;
+            if (at_once && t.stored && !t.agrees(m.write.thread, at)) fail(m.write, true, true);
+            for (const SharedMark& read : m.reads)
+                if (!unchanged && races(read)) fail(read, false, false);
+            m.write = now;
+        } else if (m.reads[0].phase != r.phase || m.reads[0].thread == thread) {
+            m.reads[0] = now;
+        } else {
+            m.reads[1] = now;
+        }
+    }
+}
 
 void begin_checks(BlockState& block) {
     const Launch& launch = *block.worker->launch;
@@ -132,10 +144,21 @@ void begin_checks(BlockState& block) {
     if (r.threads != threads) {
         r.threads = threads;
         r.clocks.assign(size_t(threads) * threads, 0);
+        r.fence_times.assign(threads, 0);
     }
     if (r.bytes.size() < launch.shared_bytes) r.bytes.resize(launch.shared_bytes);
     for (auto& joined : r.joined) joined.clear();
+    r.block = uint32_t(block.index + 1);
+    r.epoch = 1;
+    r.fenced = 0;
+    r.seen.clear();
+    forget_released(reinterpret_cast<uint64_t>(block.shared), launch.shared_bytes);
     begin_phase(r);
+}
+
+void begin_launch_checks() {
+    forget_global();
+    forget_all_released();
 }
 
 void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes) {
@@ -149,16 +172,7 @@ void begin_instruction(WarpState* w) {
 }
 
 void record_access(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, uint64_t bytes, Access access) {
-    uint32_t flags = w->worker->launch->flags;
-    if (flags & kCheckInit) {
-        if (uint8_t* shadow = shadow_of(w, address)) {
-            if (access != kStore && memchr(shadow, 0, bytes))
-                fail_access(w, kUninitialised, site, 1u << lane, address, bytes, access);
-            if (access != kLoad) memset(shadow, 1, bytes);
-        }
-    }
-    if ((flags & kCheckRace) && address - w->shared_base < w->shared_bytes)
-        record_shared(w, site, lane, address - w->shared_base, bytes, access);
+    record({w, site, lane, address, bytes, access, 0, nullptr, nullptr});
 }
 
 void race_barrier_arrived(WarpState* w, uint32_t id, uint32_t lanes) {
@@ -169,7 +183,7 @@ void race_barrier_arrived(WarpState* w, uint32_t id, uint32_t lanes) {
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         uint32_t thread = w->warp_index * kLanes + uint32_t(__builtin_ctz(rest));
         r.clock(thread)[thread]++;
-        join(joined.data(), r.clock(thread), r.threads);
+        join_clocks(joined.data(), r.clock(thread), r.threads);
     }
 }
 
@@ -180,7 +194,7 @@ void race_barrier_released(BlockState& block, uint32_t id, bool everybody) {
     } else if (r.joined[id].size() == r.threads) {
         for (uint32_t i = 0; i < block.warp_count; i++)
             for (uint32_t rest = lanes_waiting(&block.warps[i], id); rest; rest &= rest - 1)
-                join(r.clock(i * kLanes + uint32_t(__builtin_ctz(rest))), r.joined[id].data(), r.threads);
+                join_clocks(r.clock(i * kLanes + uint32_t(__builtin_ctz(rest))), r.joined[id].data(), r.threads);
     }
     r.joined[id].clear();
 }
@@ -197,7 +211,7 @@ extern "C" void rt_warp_synced(Warp* warp, uint32_t mask) {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t thread = w->warp_index * kLanes + uint32_t(__builtin_ctz(rest));
         r.clock(thread)[thread]++;
-        join(joined, r.clock(thread) + first, count);
+        join_clocks(joined, r.clock(thread) + first, count);
     }
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t thread = w->warp_index * kLanes + uint32_t(__builtin_ctz(rest));
@@ -206,14 +220,21 @@ extern "C" void rt_warp_synced(Warp* warp, uint32_t mask) {
 }
 
 extern "C" void rt_access(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses) {
-    WarpState* w = state(warp);
-    const Site& s = w->worker->launch->sites[site];
-    rt_checkv(w, site, mask, addresses);
-    count_site(w, site, mask, addresses);
-    if (!(w->worker->launch->flags & (kCheckRace | kCheckInit))) return;
-    begin_instruction(w);
-    for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        uint32_t lane = uint32_t(__builtin_ctz(rest));
-        record_access(w, site, lane, addresses[lane], s.bytes, Access(s.access));
-    }
+    access(warp, site, mask, addresses, 0, nullptr);
+}
+
+// The same for an instruction that orders memory (Order), and for a store, whose values are known.
+extern "C" void rt_access_ordered(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses,
+                                  uint32_t order) {
+    access(warp, site, mask, addresses, order, nullptr);
+}
+
+extern "C" void rt_access_store(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses,
+                                uint32_t order, const uint8_t* data, uint32_t element) {
+    Stored stored{data, element};
+    access(warp, site, mask, addresses, order, &stored);
+}
+
+extern "C" void rt_fenced(Warp* warp, uint32_t mask, uint32_t whole_card) {
+    if (launch_of(state(warp)).flags & kCheckRace) fence(state(warp), mask, whole_card != 0);
 }

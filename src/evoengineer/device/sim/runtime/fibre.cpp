@@ -13,7 +13,7 @@
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kStackBytes = 4u << 20;
+constexpr size_t kStackBytes = 8u << 20;
 
 size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 

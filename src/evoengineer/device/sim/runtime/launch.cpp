@@ -103,9 +103,10 @@ int32_t rt_launch(Launch* launch) {
     run.mxcsr = kDefaultMxcsr | (flags & kFlushDenormals ? kFlushToZero : 0);
     run.deadline = launch->wall_limit_seconds > 0 ? monotonic_seconds() + launch->wall_limit_seconds : 0;
     run.first_quantum = quantum(run, 0, 0);
-    run.workers = flags & kOrdered ? 1 : uint32_t(std::min<uint64_t>(std::max(launch->threads, 1u), run.blocks));
+    run.workers = flags & (kOrdered | kCheckRace) ? 1 : uint32_t(std::min<uint64_t>(std::max(launch->threads, 1u), run.blocks));
     run.chunk = std::clamp<uint64_t>(run.blocks / (uint64_t(run.workers) * 32), 1, 256);
     fill_threads(run, *launch);
+    if (flags & kCheckRace) begin_launch_checks();
     if (launch->sample_count) begin_counting(*launch);
     if (rt_output_begin) rt_output_begin(launch);
     run_on_workers(run.workers, work_part, &run);

@@ -179,6 +179,8 @@ void rt_cp_async(Warp* w, uint32_t site, uint32_t mask, const uint64_t* dst, con
                  uint32_t bytes, const uint32_t* src_bytes) {
     WarpState* warp = state(w);
     if (!mask) return;
+    if (bytes != 4 && bytes != 8 && bytes != 16)
+        fail(warp, kIllegalInstruction, site, mask, "cp.async copies 4, 8 or 16 bytes, not %u", bytes);
     Pending& pending = pending_of(warp);
     uint32_t take[kLanes];
     for (uint32_t i = 0; i < kLanes; ++i)

@@ -39,7 +39,7 @@ uint64_t locate(Warp* w, uint32_t site, const SurfaceAccess& access, const Textu
     for (int i = 0; i < 3; i++) {
         if (at[i] >= 0 && at[i] < size[i]) continue;
         if (access.outside == kZeroOutside) return 0;
-        if (access.outside == kTrapOutside)
+        if (access.outside == kTrapOutside || size[i] <= 0)  // an element wider than the surface fits nowhere
             fail(state(w), kOutOfBounds, site, 1u << lane,
                  "surface access at x = %lld bytes, y = %lld, slice = %lld is outside the surface of "
                  "%lld bytes x %u x %lld",

@@ -92,16 +92,24 @@ uint32_t line_mask(const Operand& o) { return o.lines() >= 32 ? kFullMask : (1u 
 
 }  // namespace
 
+// Sub-byte elements can only be moved in whole lines, and lines are counted in lanes.
+static void check_layout(Warp* w, uint32_t site, uint32_t mask, const Operand& o, bool whole_parts) {
+    if (o.lines() > kLanes || o.length() > 128 || (o.bits < 8 && !whole_parts))
+        fail(state(w), kUnsupported, site, mask, "a matrix of %u x %u elements of %u bits in this layout", o.rows,
+             o.columns, o.bits);
+}
+
 extern "C" void rt_wmma_load(Warp* w, uint32_t site, uint32_t mask, uint64_t desc, uint32_t which, uint32_t layout,
                              uint32_t* d, const uint64_t* address, const uint32_t* stride) {
     Matrix s(desc);
     if (which == kB) s.a = s.b;  // the descriptor of a load need not name the other operand
     const uint32_t type = which == kA ? s.a : which == kB ? s.b : s.c;
     const Operand o = operand_of(s, which, layout, type);
+    const bool whole_parts = (which == kA && !o.column_major) || (which == kB && o.column_major);
+    check_layout(w, site, mask, o, whole_parts);
     uint64_t lines[kLanes];
     find_lines(o, mask, address, stride, lines);
     touch(w, site, line_mask(o), lines, o.line_bytes(), kLoad);
-    const bool whole_parts = (which == kA && !o.column_major) || (which == kB && o.column_major);
     if (whole_parts && o.bits == 64) gather_lines<32>(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
     else if (whole_parts) gather_lines<16>(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
     else if (o.bits == 8) gather(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
@@ -118,6 +126,7 @@ extern "C" void rt_wmma_store(Warp* w, uint32_t site, uint32_t mask, uint64_t de
                               const uint32_t* d, const uint64_t* address, const uint32_t* stride) {
     const Matrix s(desc);
     const Operand o = operand_of(s, kC, layout, s.d);
+    check_layout(w, site, mask, o, false);
     uint64_t lines[kLanes];
     find_lines(o, mask, address, stride, lines);
     touch(w, site, line_mask(o), lines, o.line_bytes(), kStore);

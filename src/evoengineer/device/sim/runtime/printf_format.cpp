@@ -155,7 +155,7 @@ int format_printf(PrintfMemory& memory, uint64_t format, uint64_t arguments_addr
     if (!read_text(memory, format, kTextLimit, pattern)) return -1;
     Arguments arguments(memory, arguments_address);
     const char* at = pattern.c_str();
-    while (*at) {
+    while (*at && text.size() < kTextLimit) {  // a pattern can ask for more text than any memory holds
         size_t plain = std::strcspn(at, "%");
         text.append(at, plain);
         at += plain;

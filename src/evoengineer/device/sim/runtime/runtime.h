@@ -109,6 +109,10 @@ void rt_check1(Warp*, uint32_t site, uint64_t address, uint64_t span);         /
 void rt_checkv(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses);
 void rt_remember(Warp*, uint32_t site, uint64_t address, uint64_t span);
 void rt_access(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses);  // checks.cpp
+void rt_access_ordered(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t order);
+void rt_access_store(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t order,
+                     const uint8_t* data, uint32_t element);
+void rt_fenced(Warp*, uint32_t mask, uint32_t whole_card);
 uint32_t rt_barrier(Warp*, uint32_t id, uint32_t count, uint32_t kind, uint32_t predmask);
 void rt_call(Warp*, uint32_t mask, uint32_t function, const uint8_t* args, uint8_t* results,
              uint32_t site);                                                   // dispatch.cpp

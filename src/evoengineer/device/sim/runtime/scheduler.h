@@ -99,6 +99,7 @@ uint32_t lanes_waiting(const WarpState* w, uint32_t id);
 void describe_deadlock(BlockState& block);
 
 // checks.cpp
+void begin_launch_checks();
 void begin_checks(BlockState& block);                     // before a block's warps start
 void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes);
 void begin_instruction(WarpState* w);                     // accesses of one instruction do not race

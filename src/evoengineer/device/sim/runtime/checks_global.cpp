@@ -1,0 +1,109 @@
+// Races in global memory: marks of the last write and two of the last reads of everything a launch touches.
+//
+// Marks are kept per page, made when first touched, for units of 4 bytes; a page that is accessed in smaller
+// pieces is split into units of 2 or 1. With --check race one worker runs the launch, so nothing is locked.
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "checks.h"
+
+namespace {
+
+constexpr uint64_t kPageBytes = 1024;
+constexpr uint32_t kWordShift = 2;
+
+struct UnitMarks {
+    GlobalMark write;
+    GlobalMark reads[2];
+};
+
+struct Page {
+    uint32_t shift = kWordShift;
+    std::vector<UnitMarks> units = std::vector<UnitMarks>(kPageBytes >> kWordShift);
+
+    void split(uint32_t to) {
+        std::vector<UnitMarks> finer(kPageBytes >> to);
+        for (size_t i = 0; i < finer.size(); i++) finer[i] = units[i >> (shift - to)];
+        units.swap(finer);
+        shift = to;
+    }
+};
+
+struct Shadow {
+    std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
+    uint64_t last_number = ~0ull;
+    Page* last = nullptr;
+
+    Page& at(uint64_t address) {
+        uint64_t number = address / kPageBytes;
+        if (number != last_number) {
+            auto& page = pages[number];
+            if (!page) page = std::make_unique<Page>();
+            last = page.get();
+            last_number = number;
+        }
+        return *last;
+    }
+};
+
+Shadow& shadow() {
+    static auto* only = new Shadow;
+    return *only;
+}
+
+bool ordered(RaceState& r, const GlobalMark& mark, uint32_t thread) {
+    if (mark.block == 0) return true;
+    if (mark.block != r.block) return mark.block < r.seen.size() && r.seen[mark.block] >= mark.epoch;
+    return mark.phase < r.phase || mark.thread == thread || r.clock(thread)[mark.thread] >= mark.time;
+}
+
+// Checks and marks one unit, of `size` bytes from `at`.
+void record_unit(const Touch& t, RaceState& r, UnitMarks& m, const GlobalMark& now, uint64_t at, uint64_t size) {
+    auto same_instruction = [&](const GlobalMark& other) {
+        return other.block == now.block && other.serial == now.serial;
+    };
+    auto races = [&](const GlobalMark& other) {
+        return other.block && !same_instruction(other) && !(now.strong && other.strong) &&
+               !ordered(r, other, now.thread);
+    };
+    auto fail = [&](const GlobalMark& other, bool wrote, bool at_once) {
+        fail_race(t, at, {other.thread, other.site, other.block - 1, wrote, other.strong != 0, at_once});
+    };
+    bool unchanged = t.access == kStore && t.stored;
+    for (uint64_t i = 0; i < size && unchanged; i++) unchanged = t.keeps(at + i);
+    if (!unchanged && races(m.write)) fail(m.write, true, false);
+    if (!t.writes()) {
+        bool free_slot = m.reads[0].thread == now.thread && m.reads[0].block == now.block;
+        m.reads[free_slot || ordered(r, m.reads[0], now.thread) ? 0 : 1] = now;
+        return;
+    }
+    if (t.stored && same_instruction(m.write) && m.write.thread != now.thread)
+        for (uint64_t i = 0; i < size; i++)
+            if (!t.agrees(m.write.thread, at + i)) fail(m.write, true, true);
+    for (const GlobalMark& read : m.reads)
+        if (!unchanged && races(read)) fail(read, false, false);
+    m.write = now;
+}
+
+}  // namespace
+
+void record_global(const Touch& t) {
+    RaceState& r = *t.w->block->races;
+    uint32_t thread = t.thread();
+    GlobalMark now{r.block, r.epoch, r.phase, r.clock(thread)[thread] + 1, r.serial, t.site, uint16_t(thread),
+                   uint16_t(t.strong())};
+    uint32_t natural = uint32_t(__builtin_ctzll(t.address | t.bytes | (1u << kWordShift)));
+    for (uint64_t at = t.address, end = t.address + t.bytes; at < end;) {
+        Page& page = shadow().at(at);
+        if (natural < page.shift) page.split(natural);
+        uint64_t size = 1ull << page.shift;
+        record_unit(t, r, page.units[at % kPageBytes >> page.shift], now, at, size);
+        at += size;
+    }
+}
+
+void forget_global() {
+    shadow().pages.clear();
+    shadow().last_number = ~0ull;
+}
