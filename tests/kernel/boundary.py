@@ -12,14 +12,28 @@ from typing import Any
 from evoengineer.kernel.steps import toolkit_of
 from evoengineer.kernel.toolchain import find_toolchain
 
-DTYPES = {"uint8": 0, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7, "bool": 11, "bfloat16": 15}
+DTYPES = {
+    "uint8": 0,
+    "int32": 3,
+    "int64": 4,
+    "float16": 5,
+    "float32": 6,
+    "float64": 7,
+    "bool": 11,
+    "bfloat16": 15,
+}
 _FORMATS = {0: "B", 3: "i", 4: "q", 5: "e", 6: "f", 7: "d", 11: "?"}
 NONE, TENSOR, INTEGER, FLOAT, BOOLEAN, STRING, LIST, TUPLE, DTYPE, DICT = range(10)
 DIMENSIONS = 16
 
 
 class Storage(c.Structure):
-    _fields_ = (("data", c.c_void_p), ("bytes", c.c_size_t), ("device_type", c.c_int32), ("device_index", c.c_int32))
+    _fields_ = (
+        ("data", c.c_void_p),
+        ("bytes", c.c_size_t),
+        ("device_type", c.c_int32),
+        ("device_index", c.c_int32),
+    )
 
 
 class EvoTensor(c.Structure):
@@ -173,7 +187,9 @@ class Runner:
         found = {}
         for function in self._module.functions[: self._module.function_count]:
             parameters = function.parameters[: function.parameter_count]
-            found[function.name.decode()] = [(p.name.decode(), p.type.decode(), bool(p.optional)) for p in parameters]
+            found[function.name.decode()] = [
+                (p.name.decode(), p.type.decode(), bool(p.optional)) for p in parameters
+            ]
         return found
 
     def call(self, name: str, *arguments: Any, **named: Any) -> Any:
@@ -199,7 +215,9 @@ class Runner:
         address = self._allocate(None, len(data), 0, 0, None)
         storage = c.cast(address, c.POINTER(Storage))
         c.memmove(storage.contents.data, data, len(data))
-        tensor = EvoTensor(storage=storage, data=storage.contents.data, dtype=DTYPES[dtype], dimensions=len(sizes))
+        tensor = EvoTensor(
+            storage=storage, data=storage.contents.data, dtype=DTYPES[dtype], dimensions=len(sizes)
+        )
         step = 1
         for place in reversed(range(len(sizes))):
             tensor.sizes[place], tensor.strides[place] = sizes[place], step
@@ -240,7 +258,9 @@ class Runner:
                 held.append(value)
                 made.kind, made.content.tensor = TENSOR, c.pointer(value)
             case list() | tuple() | dict():
-                items = [each for pair in value.items() for each in pair] if isinstance(value, dict) else value
+                items = (
+                    [each for pair in value.items() for each in pair] if isinstance(value, dict) else value
+                )
                 array = (Value * len(items))(*(self._value(each, held) for each in items))
                 held.append(array)
                 made.kind = DICT if isinstance(value, dict) else LIST if isinstance(value, list) else TUPLE

@@ -55,6 +55,17 @@ def test_views_share_storage_and_keep_the_order_of_elements(runner: Runner) -> N
     assert results[17].elements == (3, 5, 4, 6)
 
 
+def test_indexing_gives_views(runner: Runner) -> None:
+    results = runner.call("indexed", runner.tensor("float32", (2, 3, 4), numbers(24)))
+    assert [(each.sizes, each.elements[:3]) for each in results] == [
+        ((3, 4), (0, 1, 2)),
+        ((2, 4), (4, 5, 6)),
+        ((2, 3, 3), (1, 2, 3)),
+        ((2, 3), (2, 6, 10)),
+        ((1, 2, 4), (12, 13, 14)),
+    ]
+
+
 def test_factories_give_the_types_of_pytorch(runner: Runner) -> None:
     results = runner.call("factories", runner.tensor("float32", (2, 2), numbers(4)))
     assert [(each.dtype, each.sizes, each.elements) for each in results] == [
@@ -117,9 +128,14 @@ def test_arguments_of_every_kind_and_defaults(runner: Runner) -> None:
     one = runner.tensor("float32", (1,), (1.0,))
     assert runner.call("lists", [1, 2], (1.5, 2), [one], [], None) == 22109
     assert runner.call("lists", [], [], [], [], [1, 2]) == 2
-    filled = runner.call("with_dtype", runner.tensor("float32", (1,), (0,)), Dtype("float64"), None, "cpu:0", 4)
+    filled = runner.call(
+        "with_dtype", runner.tensor("float32", (1,), (0,)), Dtype("float64"), None, "cpu:0", 4
+    )
     assert (filled.dtype, filled.elements) == ("float64", (4.0, 4.0))
-    assert runner.call("with_dtype", runner.tensor("float32", (1,), (0,)), Dtype("float64")).elements == (1, 1)
+    assert runner.call("with_dtype", runner.tensor("float32", (1,), (0,)), Dtype("float64")).elements == (
+        1,
+        1,
+    )
     tensors = {"a": runner.tensor("int64", (1,), (1,)), "b": runner.tensor("int64", (1,), (2,))}
     assert runner.call("mapped", tensors, 0).elements == (2,)
     assert runner.call("objects", None, [1, 2], {"key": 7}) == (2, 7, "none")

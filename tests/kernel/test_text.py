@@ -13,7 +13,11 @@ const char* s = "// not a comment";
 
 
 def test_comments_and_layout_do_not_matter() -> None:
-    other = SOURCE.replace("// four", "").replace("/* nothing */", "\n\n    // more\n").replace("x[0] = 1;", "x[0]  =\n 1;")
+    other = (
+        SOURCE.replace("// four", "")
+        .replace("/* nothing */", "\n\n    // more\n")
+        .replace("x[0] = 1;", "x[0]  =\n 1;")
+    )
     assert Kernel(other).id == Kernel(SOURCE).id
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from evoengineer.kernel import store
 from evoengineer.kernel.command import BuildLimits, Command, Runner, run_plain
 from evoengineer.kernel.diagnostics import Diagnostic, parse, prompt_text, without_paths
-from evoengineer.kernel.forbidden import forbidden_in, forbidden_in_text
+from evoengineer.kernel.forbidden import forbidden_in, forbidden_in_text, foreign_includes
 from evoengineer.kernel.identity import build_id
 from evoengineer.kernel.program import REMOVED_CALLS
 from evoengineer.kernel.resources import KernelResources, parse_resources
@@ -42,7 +42,8 @@ _TORCH_FLAGS = (
     "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
     "--expt-relaxed-constexpr",
 )
-_RECORD_VERSION = 2
+_RECORD_VERSION = 3
+_OUT_OF_TIME = "CPU time limit exceeded"  # the shell's words, and gcc's
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +85,19 @@ def build_kernel(
     """Compile a candidate, or find it compiled. `sm` is the compute capability, 89 for 8.9."""
     kernel = Kernel(source).id
     toolchain = find_toolchain() if toolchain is None else toolchain
-    flags = compiler_flags(source, toolchain, sm, target, fast_math)
-    key = _digest(str(_RECORD_VERSION), source, *flags, toolchain_digest(toolchain), headers_digest())
+    flags, words = compiler_flags(toolchain, sm, target, fast_math), preprocessor_words(source)
+    key = _digest(str(_RECORD_VERSION), source, *flags, *words, toolchain_digest(toolchain), headers_digest())
     cached = store.load(key)
     if cached is not None:
         return _from_record(*cached)
     refused = forbidden_in_text(source)
     if refused:
         return _failure("forbidden", kernel, refused, "", 0.0)
+    strange = foreign_includes(source)
+    if strange:
+        return _failure("compile_error", kernel, strange, "", 0.0)
     with store.scratch_directory() as scratch:
-        outcome = _Compilation(source, kernel, sm, target, flags, toolchain, scratch).run(
+        outcome = _Compilation(source, kernel, sm, target, flags, words, toolchain, scratch).run(
             runner, BuildLimits() if limits is None else limits
         )
         if isinstance(outcome, BuildFailure):
@@ -106,12 +110,9 @@ def build_kernel(
     return _from_record(*found) if found else _from_record(entry, _record(outcome))
 
 
-def compiler_flags(
-    source: str, toolchain: Toolchain, sm: int, target: Target, fast_math: bool
-) -> tuple[str, ...]:
+def compiler_flags(toolchain: Toolchain, sm: int, target: Target, fast_math: bool) -> tuple[str, ...]:
     """Options for nvcc, without the names of files."""
     sm = max(sm, toolchain.lowest_architecture())
-    needs = needs_of(source)
     code = f"compute_{sm}" if target == "sim" else f"[sm_{sm},compute_{sm}]"
     return (
         *("-gencode", f"arch=compute_{sm},code={code}", "-std=c++17", "-O2", "-lineinfo", "--no-compress"),
@@ -120,11 +121,18 @@ def compiler_flags(
         *(("-Xptxas", "-v") if target == "cuda" else ()),
         *_TORCH_FLAGS,
         f"-I{HEADERS}",
+        *toolchain.flags,
+    )
+
+
+def preprocessor_words(source: str) -> tuple[str, ...]:
+    """What this very text needs to have defined and included before it."""
+    needs = needs_of(source)
+    return (
         "-DEVO_CHOSEN",
         *(f"-DEVO_WITH_{part}" for part in needs.parts),
         *(word for header in needs.headers for word in ("-include", header)),
         *(("-include", str(REMOVED_CALLS)) if needs.removed_calls else ()),
-        *toolchain.flags,
     )
 
 
@@ -135,13 +143,14 @@ class _Compilation:
     sm: int
     target: Target
     flags: tuple[str, ...]
+    words: tuple[str, ...]
     toolchain: Toolchain
     scratch: Path
 
     def run(self, runner: Runner, limits: BuildLimits) -> Build | BuildFailure:
         toolkit = toolkit_of(self.toolchain)
         archive = support_archive(self.toolchain)
-        steps = nvcc_steps(self.toolchain.nvcc, self.flags)
+        steps = nvcc_steps(self.toolchain, self.flags, self.words)
         work = self.scratch / "work"
         work.mkdir()
         (work / "kernel.cu").write_text(self.source, encoding="utf-8", errors="replace")
@@ -153,10 +162,17 @@ class _Compilation:
         start = time.perf_counter()
         finished = runner(Command(("/bin/sh", "build.sh"), work, environment, readable, limits))
         seconds = time.perf_counter() - start
-        logs = {name: _read(work / f"{name}.log", limits) for name in ("host", "device", "compile", "link", "ptxas")}
-        if finished.timed_out:
-            message = f"the compiler was stopped after {limits.wall_seconds:g} s"
-            return _failure("timed_out", self.kernel, (_message(message),), "", seconds)
+        logs = {
+            name: _read(work / f"{name}.log", limits)
+            for name in ("host", "device", "compile", "link", "ptxas")
+        }
+        if finished.timed_out or any(_OUT_OF_TIME in log for log in logs.values()):
+            limit = (
+                f"{limits.wall_seconds:g} s" if finished.timed_out else f"{limits.cpu_seconds} s of CPU time"
+            )
+            return _failure(
+                "timed_out", self.kernel, (_message(f"the compiler was stopped after {limit}"),), "", seconds
+            )
         if finished.code != 0 or not (work / "kernel.so").exists():
             return self._failed(logs, finished.code, seconds)
         resources = parse_resources(logs["device"] if self.target == "cuda" else logs["ptxas"])
@@ -196,20 +212,35 @@ class _Compilation:
         """Both halves at once, then the host compiler beside ptxas, then the linker."""
         sm = max(self.sm, self.toolchain.lowest_architecture())
         # Private directories must not show in the code, nor where these headers lie.
-        strip = rf"sed -i 's#^\(\s*\.file\s*[0-9]* \)\"\(.*/\)*#\1\"#' kernel.ptx"
-        device = [step for step in steps.device]
+        strip = r"sed -i 's#^\(\s*\.file\s*[0-9]* \)\"\(.*/\)*#\1\"#' kernel.ptx"
+        device = list(steps.device)
         for place, step in enumerate(device):
             if "cicc" in step.split(" ")[0]:
                 device[place] = f"{step} && {strip}"
-        whole = shlex.join([str(self.toolchain.nvcc), *self.flags, "--keep", "-c", "kernel.cu", "-o", "kernel.o"])
+        whole = shlex.join(
+            [
+                str(self.toolchain.nvcc),
+                *self.flags,
+                *self.words,
+                "--keep",
+                "-c",
+                "kernel.cu",
+                "-o",
+                "kernel.o",
+            ]
+        )
         halves = (
             f"( {' && '.join(steps.host)} ) > host.log 2>&1 & host=$!\n"
             f"( {' && '.join(device)} ) > device.log 2>&1 || device_failed=1\n"
-            f"wait $host || exit 1\n[ -z \"$device_failed\" ] || exit 1\n"
+            f'wait $host || exit 1\n[ -z "$device_failed" ] || exit 1\n'
             if steps
             else f"{whole} > host.log 2>&1 || exit 1\n"
         )
-        ptxas = f"ptxas -v -arch=sm_{sm} kernel.ptx -o kernel.cubin > ptxas.log 2>&1" if self.target == "sim" else ":"
+        ptxas = (
+            f"ptxas -v -arch=sm_{sm} kernel.ptx -o kernel.cubin > ptxas.log 2>&1"
+            if self.target == "sim"
+            else ":"
+        )
         compile_step = f"{steps.compile} > compile.log 2>&1 || exit 1\n" if steps else ""
         link = shlex.join(
             [

@@ -20,8 +20,8 @@ from evoengineer.errors import ToolchainError
 
 @dataclass(frozen=True, slots=True)
 class BuildLimits:
-    wall_seconds: float = 60.0
-    cpu_seconds: int = 120
+    wall_seconds: float = 120.0
+    cpu_seconds: int = 60  # of each compiler
     memory_bytes: int = 8 << 30
     file_bytes: int = 256 << 20
     log_bytes: int = 256 << 10  # of what a compiler says; the rest is not read

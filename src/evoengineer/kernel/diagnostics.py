@@ -24,7 +24,9 @@ _GCC = re.compile(
     r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): (?P<severity>fatal error|error|warning): (?P<message>.*)$"
 )
 _PTXAS = re.compile(r"^ptxas (?:\S+, line (?P<line>\d+); )?(?P<severity>error|fatal)\s*: (?P<message>.*)$")
-_LINKER = re.compile(r"^\S*(?:ld|collect2)(?:\.\w+)?: (?P<message>.*(?:undefined reference|undefined symbol|multiple definition).*)$")
+_LINKER = re.compile(
+    r"^\S*(?:ld|collect2)(?:\.\w+)?: (?P<message>.*(?:undefined reference|undefined symbol|multiple definition).*)$"
+)
 _NOTE = re.compile(r"^\S+(?:\(\d+\)|:\d+:\d+): (?:note|remark)\b")
 _PLACE = re.compile(r"at line (?P<line>\d+)(?: of (?P<file>\S+))?")
 _PATH = re.compile(r"(?:/[\w.+-]+)+/(?=[\w.+-]+)")

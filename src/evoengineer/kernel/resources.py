@@ -12,7 +12,9 @@ from evoengineer.device.occupancy import blocks_per_multiprocessor
 from evoengineer.device.profile import Profile
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>\S+)'")
-_SPILLS = re.compile(r"(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads")
+_SPILLS = re.compile(
+    r"(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
+)
 _USED = re.compile(r"Used (?P<registers>\d+) registers(?P<rest>.*)")
 _SHARED = re.compile(r"(?P<bytes>\d+)(?:\+\d+)? bytes smem")
 

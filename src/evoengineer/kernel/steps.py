@@ -8,19 +8,24 @@ script calls nvcc itself.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import shlex
 import subprocess
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from evoengineer.errors import ToolchainError
 from evoengineer.kernel.toolchain import Toolchain
+from evoengineer.paths import cache_dir
 
 _ASSIGNMENT = re.compile(r"^(?P<name>\w+)=(?P<value>.*)$")
 _EXPORTED = ("PATH", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH")
+_MARK = '-include "evo_words.h"'  # where nvcc puts what comes before the text
 MODULE_ID = "_00000000_9_kernel_cu_00000000"
 
 
@@ -55,18 +60,32 @@ class Toolkit:
         )
 
 
+def nvcc_steps(toolchain: Toolchain, flags: tuple[str, ...], words: tuple[str, ...]) -> Steps:
+    """The steps that nvcc would take for `nvcc -c kernel.cu`, in relative names.
+
+    `words` (-D, -include) concern the preprocessor only and vary with every text; nvcc is asked once per `flags`.
+    """
+    steps = _steps(toolchain, flags)
+    options = " ".join(shlex.quote(word) for word in words)
+    return replace(
+        steps,
+        host=tuple(step.replace(_MARK, options) for step in steps.host),
+        device=tuple(step.replace(_MARK, options) for step in steps.device),
+    )
+
+
 @cache
-def nvcc_steps(nvcc: Path, flags: tuple[str, ...]) -> Steps:
-    """The steps that nvcc would take for `nvcc -c kernel.cu` with these flags, in relative names."""
+def _steps(toolchain: Toolchain, flags: tuple[str, ...]) -> Steps:
     environment: dict[str, str] = {}
     commands = []
-    here = Path.cwd()
-    for line in _dryrun(nvcc, (*flags, "-c", "kernel.cu", "-o", "kernel.o")):
+    for line in _dryrun(toolchain, (*flags, "-include", "evo_words.h")):
         assignment = _ASSIGNMENT.match(line)
         if assignment and " " not in assignment["name"]:
             environment[assignment["name"]] = assignment["value"].strip()
         elif not line.startswith("rm "):
-            commands.append(line.replace(f'"{here}/kernel.cu"', '"kernel.cu"').replace(" --gen_module_id_file ", " "))
+            commands.append(
+                line.replace('"/kernel.cu"', '"kernel.cu"').replace(" --gen_module_id_file ", " ")
+            )
     exported = tuple((name, environment[name]) for name in _EXPORTED if name in environment)
     return _arranged(exported, commands)
 
@@ -79,6 +98,7 @@ def _arranged(environment: tuple[tuple[str, str], ...], commands: Sequence[str])
         and len(commands) >= 5
         and " -c " in commands[-1]
         and all("kernel." in command for command in commands)
+        and all(_MARK in command for command in commands if " -E " in command)
         and not any("/tmp/tmpxft" in command for command in commands)
     )
     if not known:
@@ -90,7 +110,7 @@ def _arranged(environment: tuple[tuple[str, str], ...], commands: Sequence[str])
 def toolkit_of(toolchain: Toolchain) -> Toolkit:
     """Root, headers and libraries, from what nvcc says of itself."""
     words = {}
-    for line in _dryrun(toolchain.nvcc, (*toolchain.flags, "-c", "kernel.cu", "-o", "kernel.o")):
+    for line in _dryrun(toolchain, toolchain.flags):
         assignment = _ASSIGNMENT.match(line)
         if assignment:
             words[assignment["name"]] = shlex.split(assignment["value"])
@@ -106,12 +126,27 @@ def toolkit_of(toolchain: Toolchain) -> Toolkit:
     )
 
 
-def _dryrun(nvcc: Path, arguments: tuple[str, ...]) -> list[str]:
-    command = [str(nvcc), "--dryrun", "--keep", *arguments]
+def _dryrun(toolchain: Toolchain, flags: tuple[str, ...]) -> list[str]:
+    """What nvcc says it would do; kept on disk, since it is asked for in every process."""
+    nvcc = toolchain.nvcc
+    state = nvcc.stat()
+    asked = (nvcc, state.st_size, state.st_mtime_ns, toolchain.version, flags)
+    surroundings = [os.environ.get(name, "") for name in ("PATH", "LD_LIBRARY_PATH", "NVCC_PREPEND_FLAGS")]
+    key = hashlib.sha256(repr((asked, surroundings)).encode()).hexdigest()[:20]
+    kept = cache_dir("native") / f"steps-{key}.txt"
     try:
-        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return kept.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        pass
+    command = [str(nvcc), "--dryrun", "--keep", *flags, "-c", "kernel.cu", "-o", "kernel.o"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd="/")
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolchainError(f"{nvcc} does not run: {error}") from error
     if run.returncode != 0:
         raise ToolchainError(f"{nvcc} --dryrun fails", run.stdout + run.stderr)
-    return [line.removeprefix("#$ ").strip() for line in run.stderr.splitlines() if line.startswith("#$ ")]
+    lines = [line.removeprefix("#$ ").strip() for line in run.stderr.splitlines() if line.startswith("#$ ")]
+    partial = kept.with_name(f"{kept.name}.{os.getpid()}.{threading.get_ident()}")
+    partial.write_text("\n".join(lines), encoding="utf-8")
+    os.replace(partial, kept)
+    return lines

@@ -72,7 +72,12 @@ def _compile(toolchain: Toolchain, source: Path, scratch: Path) -> Path:
     if source.suffix == ".cu":
         lowest = toolchain.lowest_architecture()
         command = [
-            *(str(toolchain.nvcc), "-gencode", f"arch=compute_{lowest},code=compute_{lowest}", *toolchain.flags),
+            *(
+                str(toolchain.nvcc),
+                "-gencode",
+                f"arch=compute_{lowest},code=compute_{lowest}",
+                *toolchain.flags,
+            ),
             *("-std=c++17", "-O2", "--expt-relaxed-constexpr", "--no-compress", "-w"),
             *("-Xcompiler", "-fPIC,-fvisibility=hidden", *includes, "-c", str(source), "-o", str(output)),
         ]
@@ -91,4 +96,6 @@ def _run(command: list[str], what: str) -> None:
     except OSError as error:
         raise ToolchainError(f"cannot start {command[0]}: {error}") from error
     if run.returncode != 0:
-        raise ToolchainError(f"{command[0]} cannot build {what} of the support library", run.stdout + run.stderr)
+        raise ToolchainError(
+            f"{command[0]} cannot build {what} of the support library", run.stdout + run.stderr
+        )

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 # (macro of evo/config.h, words that ask for it)
 _PARTS = (
-    ("STRING", r"\bstring\b|\bto_string\b|\btoString\b|\bstr\(|stringstream|\bstring_view\b|runtime_error|\bwhat\("),
+    (
+        "STRING",
+        r"\bstring\b|\bto_string\b|\btoString\b|\bstr\(|stringstream|\bstring_view\b|runtime_error|\bwhat\(",
+    ),
     ("VECTOR", r"vector|TensorList|\bvec\(|\bunbind\b|\bsplit\b|\bchunk\b|DimVector"),
     ("TUPLE", r"\b(?:make_|forward_as_|\w*\.)?tuple\b|make_tuple|\btie\b|tuple_"),
     ("OPTIONAL", r"optional|nullopt|device_of|Optional"),
@@ -19,15 +22,20 @@ _PARTS = (
     ("HALF", r"[Hh]alf|HALF|[Bb][Ff]loat16|BFLOAT16|[Ff]loat16|[Ff]loat8|\bfp16\b|bf16|REDUCED|opmath"),
     ("COMPLEX", r"omplex|COMPLEX"),
     ("ACCESSOR", r"ccessor|PtrTraits"),
+    ("INDEXING", r"indexing|\.index\("),
+    ("STREAMS", r"\bc(?:out|err|log)\b|stringstream|ostream"),
     (
         "OBJECTS",
         r"\b(?:py|pybind11)::(?!arg\b|literals|gil_|module|call_guard|return_value_policy|kw_only|pos_only|overload)",
     ),
 )
 _HEADERS = (
-    ("cuda_fp16.h", r"\bhalf2?\s*[*&>(){\w]|\(half2?\b|__half|__\w*2half|__h(?:add|mul|fma|sub|div|lt|gt|max|min)|\bh(?:exp|log|sqrt|rsqrt)\("),
+    ("cuda_fp16.h", r"\bhalf2?\s*[*&>(){\w]|\(half2?\b|__half|__\w*2half|__h(?:add|mul|fma|sub|div|lt|gt|max|min)"),
+    ("cuda_fp16.h", r"\bh(?:exp|log|sqrt|rsqrt)\("),
     ("cuda_bf16.h", r"nv_bfloat16|__\w*2bfloat16|__bfloat16"),
-    ("algorithm", r"std::(?:sort|fill|copy|transform|any_of|all_of|find|reverse|clamp|max_element|min_element|minmax|partial_sort|nth_element|lower_bound|upper_bound|stable_sort|count|generate|replace|rotate|unique)\b"),
+    ("algorithm", r"std::(?:sort|fill|copy|transform|any_of|all_of|find|reverse|clamp|max_element|min_element)\b"),
+    ("algorithm", r"std::(?:minmax|partial_sort|nth_element|lower_bound|upper_bound|stable_sort|count)\b"),
+    ("algorithm", r"std::(?:generate|replace|rotate|unique)\b"),
     ("numeric", r"std::(?:accumulate|iota|inner_product|partial_sum|reduce|gcd|lcm)\b"),
     ("functional", r"std::(?:function|multiplies|plus|minus|greater|less|hash|bind|reference_wrapper|ref|cref)\b"),
     ("iostream", r"std::(?:cout|cerr|clog|cin|endl|ostream)\b|\bcout\b|\bcerr\b"),
@@ -60,6 +68,7 @@ _HEADERS = (
 _PART_WORDS = tuple((name, re.compile(words)) for name, words in _PARTS)
 _HEADER_WORDS = tuple((name, re.compile(words)) for name, words in _HEADERS)
 _TORCH = re.compile(r'#\s*include\s*[<"](?:torch|ATen|c10|THC|pybind11)/')
+_TORCH_NAMES = re.compile(r"\b(?:torch|at|c10)::\w|\bTORCH_CHECK\b|\bPYBIND11_MODULE\b")
 _REMOVED = re.compile(r"\bcudaThread(?:Synchronize|Exit)\b")
 
 
@@ -74,6 +83,9 @@ class Needs:
 
 def needs_of(source: str) -> Needs:
     parts = tuple(name for name, words in _PART_WORDS if words.search(source))
-    headers = tuple(name for name, words in _HEADER_WORDS if words.search(source))
-    uses_torch = _TORCH.search(source) is not None
-    return Needs(parts, headers if uses_torch else (), _REMOVED.search(source) is not None)
+    headers = tuple(dict.fromkeys(name for name, words in _HEADER_WORDS if words.search(source)))
+    includes_torch = _TORCH.search(source) is not None
+    # PyTorch's load_inline puts the include in front by itself, so texts written for it have none.
+    implied = ("torch/extension.h",) if not includes_torch and _TORCH_NAMES.search(source) else ()
+    brought = headers + implied if includes_torch or implied else ()
+    return Needs(parts, brought, _REMOVED.search(source) is not None)

@@ -14,6 +14,10 @@ std::vector<Tensor> views(Tensor x) {  // x: 2 x 3 x 4
             x.permute({1, 2, 0}).contiguous(), x.expand({5, 2, 3, 4}), x.transpose(1, 2).reshape({2, 12}), x[0].t(),
             x.as_strided({2, 2}, {1, 2}, 3), x.movedim(0, 2), x.unflatten(2, {2, 2})};
 }
+std::vector<Tensor> indexed(Tensor x) {  // x: 2 x 3 x 4
+    using namespace torch::indexing;
+    return {x.index({0}), x.index({Slice(), 1}), x.index({"...", Slice(1, torch::nullopt)}), x.index({Ellipsis, 2}), x.index({None, 1, Slice(0, 3, 2)})};
+}
 std::vector<Tensor> factories(Tensor x) {
     auto options = torch::TensorOptions().dtype(torch::kInt32).device(torch::kCPU).layout(torch::kStrided).requires_grad(false);
     std::vector<int64_t> shape = {2, 2};
@@ -84,7 +88,7 @@ struct Functor { int64_t base; int64_t operator()(int64_t x) const { return base
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
     m.def("forward", &inplace, "fills its argument");
-    m.def("views", &views); m.def("factories", &factories); m.def("conversions", &conversions); m.def("facts", &facts); m.def("items", &items);
+    m.def("views", &views); m.def("indexed", &indexed); m.def("factories", &factories); m.def("conversions", &conversions); m.def("facts", &facts); m.def("items", &items);
     m.def("texts", &texts);
     m.def("echo", &echo, "every scalar", py::arg("a"), py::arg("b") = 2, py::arg("c") = true, py::arg("d") = "text", py::arg("e") = c10::nullopt);
     m.def("lists", &lists); m.def("with_dtype", &with_dtype, py::arg("x"), py::arg("type"), py::arg("other") = torch::kInt, py::arg("device") = "cpu", py::arg("value") = 1.5);

@@ -89,6 +89,7 @@ Tensor Tensor::clone(OptionalFormat format) const {
 }
 
 Tensor Tensor::converted(const TensorOptions &wanted, bool, bool copy, OptionalFormat format) const {
+    if (!format.given && wanted.has_memory_format()) format = wanted.memory_format();
     const Device place = wanted.device();
     const bool here = place.type() == device().type() && (!place.has_index() || place.index() == get_device() || place.is_cpu());
     const bool as_is = !format.given || format.format == MemoryFormat::Preserve || is_contiguous(format.format);

@@ -25,6 +25,8 @@
 #define EVO_WITH_COMPLEX 1
 #define EVO_WITH_ACCESSOR 1
 #define EVO_WITH_OBJECTS 1
+#define EVO_WITH_INDEXING 1
+#define EVO_WITH_STREAMS 1
 #endif
 
 #ifdef EVO_WITH_STRING

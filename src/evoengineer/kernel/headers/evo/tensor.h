@@ -11,6 +11,9 @@
 
 namespace at {
 class Tensor;
+namespace indexing {
+struct TensorIndex;
+}
 
 /* What the deprecated Tensor::type() returns. */
 class DeprecatedTypeProperties {
@@ -236,6 +239,7 @@ class Tensor {
     Tensor as_strided(IntArrayRef size, IntArrayRef stride) const { return as_strided(size, stride, storage_offset()); }
     Tensor as_strided(IntArrayRef size, IntArrayRef stride, int64_t offset) const;
     Tensor operator[](int64_t index) const { return select(0, index); }
+    Tensor index(std::initializer_list<indexing::TensorIndex> indices) const; /* in indexing.h */
     Tensor alias() const;
     const Tensor &squeeze_(int64_t dimension) const { return become(squeeze(dimension)); }
     const Tensor &unsqueeze_(int64_t dimension) const { return become(unsqueeze(dimension)); }

@@ -12,6 +12,12 @@
 #ifdef EVO_WITH_COMPLEX
 #include "complex.h"
 #endif
+#ifdef EVO_WITH_INDEXING
+#include "indexing.h"
+#endif
+#ifdef EVO_WITH_STREAMS
+#include "streams.h"
+#endif
 #include "cuda.h"
 #include "library.h"
 #include "module.h"
