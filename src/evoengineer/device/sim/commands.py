@@ -52,6 +52,7 @@ class Commands:
     def __init__(self, options: DeviceOptions, host_bytes: int = 0, quiet: bool = False) -> None:
         self.profile = profile_for(options.device)
         self.sticky = 0
+        self._last_profile: tuple[LaunchProfile, dict[str, object]] | None = None
         self.profiles: list[LaunchProfile] = []  # of all launches so far, in order
         self.failed = False  # a device error happened, whether or not the program noticed
         self.interrupted = False
@@ -431,10 +432,16 @@ class Commands:
         )
         record["elapsed_ns"] = result.elapsed_ns
         if result.profile is not None:
-            record["profile"] = result.profile.to_json()
+            record["profile"] = self._profile_json(result.profile)
             if self._options.profile_file:
                 self.profiles.append(result.profile)
         self._clock.kernel(stream, result.elapsed_ns)
+
+    def _profile_json(self, profile: LaunchProfile) -> dict[str, object]:
+        """Launches that repeat one another share a profile, and its JSON."""
+        if self._last_profile is None or self._last_profile[0] is not profile:
+            self._last_profile = (profile, profile.to_json())
+        return self._last_profile[1]
 
     def _occupancy(self, payload: memoryview) -> bytes:
         kernel, threads, shared_bytes = protocol.OCCUPANCY.unpack(payload)

@@ -227,10 +227,12 @@ class Engine:
         info = module.kernels.get(kernel)
         key: Hashable = None
         samples: tuple[int, ...] = ()
+        buffers: tuple[int, ...] = ()
         profiler = self._active_profiler(module.linked)
         if profiler is not None:
             words = tuple(zip(info.param_offsets, info.param_sizes, strict=True)) if info else ()
             key = profiler.key(image, grid, shared_bytes, params, words)
+            buffers = profiler.buffers(params, words)
             if not self._reuse_profiles:  # what a kernel does may hang on memory that the key does not see
                 self._counted += 1
                 key = (key, self._counted)
@@ -258,8 +260,8 @@ class Engine:
             if samples:
                 resources = profiler.resources(image, info.registers if info else DEFAULT_REGISTERS)
                 shape = Shape(grid, block, shared_bytes, resources, self.profile)
-                profiler.measure(key, shape, image, samples)
-            profile = profiler.evaluate(key, kernel)
+                profiler.measure(key, shape, image, samples, buffers)
+            profile = profiler.evaluate(key, kernel, buffers)
         elapsed_ns = profile.time_ns if profile else self._rough_ns(image, grid, block)
         return LaunchResult(elapsed_ns, image.compile_seconds if len(module.images) > known else 0.0, profile)
 

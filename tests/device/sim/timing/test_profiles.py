@@ -156,6 +156,15 @@ def test_a_second_launch_on_small_data_runs_from_l2(ptx: str) -> None:
     assert second.dram_bytes < first.dram_bytes
 
 
+def test_other_buffers_are_not_in_l2(ptx: str) -> None:
+    bench = Bench(ptx)
+    size = 16 * MIB
+    pairs = [(bench.buffer(size), bench.buffer(size)) for _ in range(6)]
+    times = [bench.profile("copy", (size // 1024,), (256,), *pair).time_ns for pair in pairs]
+    again = bench.profile("copy", (size // 1024,), (256,), *pairs[0]).time_ns
+    assert len({*times, again}) == 1
+
+
 def test_occupancy_and_rounds(bench: Bench) -> None:
     p = bench.profile("copy", (128 * 6 * 3,), (256,), bench.buffer(4 * MIB), bench.buffer(4 * MIB))
     assert (p.resident_blocks, p.occupancy_percent, p.occupancy_limit) == (6, 100.0, "threads")

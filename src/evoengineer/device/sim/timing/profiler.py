@@ -35,6 +35,7 @@ from evoengineer.paths import cache_dir
 TRACED_REQUESTS = 400_000  # of all samples together
 _LEAST_TRACE = 256  # per warp
 _REMEMBERED = 4096
+_LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
 
 
 class Residency:
@@ -100,6 +101,7 @@ class Profiler:
         self._machine: dict[str, dict[str, MachineCode]] = {}
         self._codes: dict[str, KernelCode] = {}
         self._measured: OrderedDict[Hashable, Measured] = OrderedDict()
+        self._buffers: dict[Hashable, tuple[int, ...]] = {}
         self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, float]]] = {}
         self.residency = Residency(card.l2_bytes)
 
@@ -160,8 +162,25 @@ class Profiler:
     def known(self, key: Hashable) -> bool:
         return key in self._measured
 
-    def measure(self, key: Hashable, shape: Shape, image: KernelImage, samples: tuple[int, ...]) -> None:
+    def buffers(self, params: bytes, words: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+        """Allocations that a launch's parameters point into, in order."""
+        found = []
+        for offset, size in words:
+            if size == 8:
+                at = self._memory.find(int.from_bytes(params[offset : offset + size], "little"))
+                found.append(at.start if at is not None and at.inside else 0)
+        return tuple(found)
+
+    def measure(
+        self,
+        key: Hashable,
+        shape: Shape,
+        image: KernelImage,
+        samples: tuple[int, ...],
+        buffers: tuple[int, ...] = (),
+    ) -> None:
         """Read the counters of the launch that has just run."""
+        self._buffers[key] = buffers
         runtime = load_runtime()
         sites = len(image.plan.sites)
         code = self.code(image)
@@ -180,9 +199,10 @@ class Profiler:
         while len(self._measured) > _REMEMBERED:
             old, _ = self._measured.popitem(last=False)
             self._evaluated.pop(old, None)
+            self._buffers.pop(old, None)
 
-    def evaluate(self, key: Hashable, name: str, params: bytes = b"") -> LaunchProfile:
-        """The profile of a measured launch, with L2 as it is now."""
+    def evaluate(self, key: Hashable, name: str, buffers: tuple[int, ...] = ()) -> LaunchProfile:
+        """The profile of a measured launch, with L2 as it is now; `buffers` are those of this launch."""
         measured = self._measured[key]
         cold = self._evaluated.get(key)
         if cold is None:
@@ -190,8 +210,13 @@ class Profiler:
             cold = (launch_profile(name, measured, analysis), dict(analysis.traffic.touched))
             self._evaluated[key] = cold
         profile, touched = cold
+        moved = dict(zip(self._buffers.get(key, ()), buffers, strict=False))
+        here = {moved.get(start, start): size for start, size in touched.items()}
+        held = self.residency.fractions(here)
         fractions = {
-            start: round(part, 2) for start, part in self.residency.fractions(touched).items() if part > 0.02
+            start: round(held.get(moved.get(start, start), 0.0), 2)
+            for start in touched
+            if held.get(moved.get(start, start), 0.0) > _LITTLE
         }
         if fractions:
             warm_key = (key, tuple(sorted(fractions.items())))
@@ -200,7 +225,7 @@ class Profiler:
                 warm = (launch_profile(name, measured, analyse(measured, fractions)), touched)
                 self._evaluated[warm_key] = warm
             profile = warm[0]
-        self.residency.touch(touched)
+        self.residency.touch(here)
         return profile
 
 
