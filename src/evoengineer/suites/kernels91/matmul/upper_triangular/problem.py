@@ -10,7 +10,7 @@ cases = [
     Case.check(n=17),
     Case.check(n=64),
     Case.check(n=73, transposed=1),
-    Case.bench(n=1280),
+    Case.bench(n=1024),
 ]
 flops = "n*(n+1)*(n+2)//3"
 moved_bytes = "4*n*(n+1) + 4*n*n"  # two triangles in, a full matrix out
