@@ -34,7 +34,7 @@ _RUNNER_OUTCOMES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: Python writes the traceback into an exception
 class Rejected(Exception):
     """The candidate has failed: the verdict is decided."""
 

@@ -21,7 +21,7 @@ from evoengineer.problem.model import CaseKind, Distribution, Problem
 DRAWS = 5
 # A draw of the bench case costs about a second of simulation for this much work.
 _FLOPS_PER_DRAW, _BYTES_PER_DRAW = 4e9, 4e8
-_BENCH_SECONDS = 1.0
+_BENCH_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class PlannedDraw:
     case: int  # index into the problem's cases
     distribution: Distribution
     seed: int
+    bench: bool = False
     timed: bool = False
 
 
@@ -42,10 +43,10 @@ def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[Pl
                 draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
     bench = problem.cases.index(problem.bench_case)
     draws.append(
-        PlannedDraw(bench, _timed_distribution(problem.distributions), _seed(run_seed, "", bench, 0), True)
+        PlannedDraw(bench, _timed_distribution(problem.distributions), _seed(run_seed, "", bench, 0), True, True)
     )
     for k, distribution in enumerate(islice(cycle(problem.distributions), bench_draws(description) - 1)):
-        draws.append(PlannedDraw(bench, distribution, _seed(run_seed, kernel, bench, k + 1)))
+        draws.append(PlannedDraw(bench, distribution, _seed(run_seed, kernel, bench, k + 1), True))
     return tuple(draws)
 
 
@@ -53,7 +54,7 @@ def timed_draws(problem: Problem, run_seed: int, count: int) -> tuple[PlannedDra
     """Sets of inputs for measuring on a real GPU, all different."""
     bench = problem.cases.index(problem.bench_case)
     distribution = _timed_distribution(problem.distributions)
-    return tuple(PlannedDraw(bench, distribution, _seed(run_seed, "timed", bench, k), True) for k in range(count))
+    return tuple(PlannedDraw(bench, distribution, _seed(run_seed, "timed", bench, k), True, True) for k in range(count))
 
 
 def bench_draws(description: Description) -> int:

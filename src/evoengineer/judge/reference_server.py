@@ -21,6 +21,7 @@ import torch
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.correctness import Expected, Mismatch, compare
+from evoengineer.lifetime import die_with_parent
 from evoengineer.problem.live import Live, open_live
 from evoengineer.problem.model import Case, Distribution
 
@@ -227,6 +228,7 @@ def _padded(size: int) -> int:
 
 
 def main() -> int:
+    die_with_parent()
     inputs, outputs, threads = (int(word) for word in sys.argv[1:4])
     torch.set_num_threads(threads)
     server = ReferenceServer(Memory(inputs), Memory(outputs))

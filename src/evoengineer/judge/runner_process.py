@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from evoengineer.judge.reference import Staged
+from evoengineer.judge.sandbox import Sandboxed
 
 _MOST_REPLY_BYTES = 1 << 20
 _MOST_LOG_BYTES = 4000
@@ -36,7 +37,7 @@ class FailureKind(IntEnum):
     NONSENSE = 102  # it answered something that no runner says
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: Python writes the traceback into an exception
 class CandidateFailure(Exception):
     kind: FailureKind
     message: str
@@ -61,11 +62,16 @@ class Fetched:
 
 
 class RunnerProcess:
-    """`process` is what the sandbox started; `channel` our end of the socket that it inherited."""
+    """`process` is what the sandbox started; `channel` our end of the socket that it inherited.
 
-    def __init__(self, process: Any, channel: socket.socket, log: Path, deadline: float) -> None:
+    `seconds` is what the candidate may take for all its answers together; time in which nobody waits for it, say
+    for the reference, is not counted.
+    """
+
+    def __init__(self, process: Sandboxed, channel: socket.socket, log: Path, seconds: float) -> None:
         self._process, self._channel, self._log = process, channel, log
-        self._deadline = deadline  # time.monotonic(): the whole life of the process
+        self._seconds_left = seconds
+        self._deadline = 0.0  # of the answer that we wait for now
         self._buffer = b""
         self._last: tuple[dict[str, Any], ...] = ()
 
@@ -121,6 +127,14 @@ class RunnerProcess:
         self._ask([f"drop {number}"])
 
     def _ask(self, lines: Sequence[str]) -> list[str]:
+        begin = time.monotonic()
+        self._deadline = begin + self._seconds_left
+        try:
+            return self._answer(lines)
+        finally:
+            self._seconds_left -= time.monotonic() - begin
+
+    def _answer(self, lines: Sequence[str]) -> list[str]:
         try:
             self._channel.settimeout(self._remaining())
             self._channel.sendall(("\n".join(lines) + "\n").encode())
@@ -170,9 +184,11 @@ class RunnerProcess:
         return CandidateFailure(FailureKind.LATE, "the candidate did not finish within its time limit")
 
     def _ended(self) -> CandidateFailure:
-        exit_ = self._process.wait(5.0)
+        ending = self._process.kill()  # it has closed its channel: whatever is left of it goes, too
+        if ending.timed_out:
+            return self._late()
         return CandidateFailure(
-            FailureKind.ENDED, f"the candidate's process ended: {exit_}{self._log_tail()}"
+            FailureKind.ENDED, f"the candidate's process ended: {ending.describe()}{self._log_tail()}"
         )
 
     def _log_tail(self) -> str:

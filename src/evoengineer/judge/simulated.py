@@ -50,6 +50,7 @@ class SimulatedGpu:
             except DeviceError:
                 self._device.restart()
         self._used = True
+        self._device.mark()  # waits for the process to be there: its start is not the candidate's time
         with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
             environment = self._device.client_environment()
             runtime = Path(environment["LD_PRELOAD"]).parent

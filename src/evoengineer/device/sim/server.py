@@ -11,7 +11,6 @@ go, reports are kept as data instead of printed, and the process ends with the c
 import argparse
 import array
 import contextlib
-import ctypes
 import fcntl
 import json
 import os
@@ -32,10 +31,10 @@ from evoengineer.device.sim.commands import UNKNOWN, ClientGone, Commands
 from evoengineer.device.sim.control_service import ControlService
 from evoengineer.device.sim.protocol import Op
 from evoengineer.errors import EvoEngineerError
+from evoengineer.lifetime import die_with_parent
 
 EXIT_DEVICE_ERROR = 3
 EXIT_CANNOT_START = 4
-_PR_SET_PDEATHSIG = 1
 _GONE = select.POLLRDHUP | select.POLLHUP | select.POLLERR
 
 
@@ -181,11 +180,6 @@ def _readable_bytes(sock: socket.socket) -> int:
     except OSError:
         return 0
     return count[0]
-
-
-def die_with_parent() -> None:
-    """A second guard: the kernel ends us when the process that started us ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def main(arguments: list[str] | None = None) -> int:
