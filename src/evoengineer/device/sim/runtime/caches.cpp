@@ -53,50 +53,49 @@ private:
     std::vector<Line> lines_;
 };
 
+constexpr uint8_t kPromoted = 4;  // came along with its neighbour
+
 // Sectors that a block has touched, in an open hash table: bit 0 read, bit 1 written.
 class Seen {
 public:
     explicit Seen(size_t most) {
         size_t size = 1024;
-        while (size < most * 2) size *= 2;
+        while (size < most * 4) size *= 2;  // room for sectors that come along
         keys_.assign(size, ~0ull);
         marks_.assign(size, 0);
+        stamps_.assign(size, 0);
     }
     uint8_t& mark(uint64_t sector) {
-        size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
-        while (keys_[at] != ~0ull && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
+        size_t at = place(sector);
         keys_[at] = sector;
         return marks_[at];
     }
-    bool has(uint64_t sector) const {
-        size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
-        while (keys_[at] != ~0ull && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
-        return keys_[at] == sector;
+    bool touched(uint64_t sector) const {
+        size_t at = place(sector);
+        return keys_[at] == sector && marks_[at] & 3;
+    }
+    // When a sector last went to or came from memory, as a running number; `lately`: just before `now`.
+    void stamp(uint64_t sector, uint32_t now) { stamps_[place(sector)] = now; }
+    bool lately(uint64_t sector, uint32_t now) const {
+        size_t at = place(sector);
+        return keys_[at] == sector && stamps_[at] && now - stamps_[at] < kLately;
     }
     template <class F>
     void each(F&& call) const {
-        for (uint64_t key : keys_)
-            if (key != ~0ull) call(key);
+        for (size_t i = 0; i < keys_.size(); i++)
+            if (keys_[i] != ~0ull && marks_[i] & 3) call(keys_[i]);
     }
 
 private:
+    static constexpr uint32_t kLately = 64;
+    size_t place(uint64_t sector) const {
+        size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
+        while (keys_[at] != ~0ull && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
+        return at;
+    }
     std::vector<uint64_t> keys_;
     std::vector<uint8_t> marks_;
-};
-
-// The sectors that went to memory lately: does a new one continue them?
-class Recent {
-public:
-    bool beside(uint64_t sector) {
-        bool found = at(sector - 1) == sector - 1 || at(sector + 1) == sector + 1;
-        at(sector) = sector;
-        return found;
-    }
-
-private:
-    static constexpr size_t kSlots = 1024;
-    uint64_t& at(uint64_t sector) { return slots_[sector % kSlots]; }
-    std::vector<uint64_t> slots_ = std::vector<uint64_t>(kSlots, ~0ull);
+    std::vector<uint32_t> stamps_;
 };
 
 }  // namespace
@@ -127,7 +126,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             return x.time != y.time ? x.time < y.time : x.warp < y.warp;
         });
         Cache4 l1(l1_bytes), l2(l2_bytes);
-        Recent recent;
+        uint32_t fetches = 0;
         Seen seen(c.sectors.size());
         Allocation last{};
         uint32_t current = 0;
@@ -149,8 +148,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             for (uint32_t j = 0; j < a.count; j++) {
                 uint64_t sector = c.sectors[a.first + j];
                 uint8_t& mark = seen.mark(sector);
-                const bool fresh = mark == 0, unwritten = !(mark & 2);
-                bool again = false;
+                const bool fresh = !(mark & 3), unwritten = !(mark & 2), promoted = mark == kPromoted;
                 mark |= loads ? 1 : 2;
                 if (a.kind == kTraceAtomic) mark |= 2;
                 if (a.kind == kTraceLoad || local) {
@@ -160,31 +158,39 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                     }
                     if (a.kind == kTraceLocalStore) continue;  // written back later, if ever
                 }
+                const bool known = l2.touch(sector) && (!fresh || promoted);
+                uint32_t fetched = 0, written = 0;  // sectors
                 if (!loads) {
                     s.stores += weight;
-                    if (unwritten) s.cold_stores += weight;
-                    l2.touch(sector);
-                } else if (fresh) {
-                    s.cold += weight;
-                    l2.touch(sector);
-                } else if (l2.touch(sector)) {
+                    if (unwritten) s.cold_stores += weight, written = 1;
+                } else if (known) {
                     s.l2_hits += weight;
                 } else {
-                    s.cold += weight;  // it was there, and had to go
-                    again = true;
+                    s.cold += weight;
+                    fetched = 1;
+                    if (!local && a.kind != kTraceAtomic) {  // memory is read in units of two sectors
+                        uint8_t& other = seen.mark(sector ^ 1);
+                        if (other == 0) other = kPromoted, fetched = 2;
+                        l2.touch(sector ^ 1);
+                    }
                 }
+                if (a.kind == kTraceAtomic && unwritten) written = 1;
                 Footprint* p = local ? nullptr : print(sector * 32);
                 if (!p) continue;
                 p->low = std::min(p->low, sector * 32);
                 p->high = std::max(p->high, sector * 32 + 32);
-                if (loads && fresh) p->cold_reads++;
-                if (again) p->refetched++;
-                if ((loads ? fresh || again : unwritten) && !recent.beside(sector)) p->jumps++;
-                if ((!loads || a.kind == kTraceAtomic) && unwritten) p->cold_writes++;
+                p->cold_writes += written;
+                if (fetched) (fresh && !promoted ? p->cold_reads : p->refetched) += fetched;
+                if (!fetched && !written) continue;
+                const uint32_t now = ++fetches;
+                if (!seen.lately(sector - 1, now) && !seen.lately(sector + 1, now) && !seen.lately(sector + 2, now) &&
+                    !seen.lately(sector - 2, now))
+                    p->jumps++;
+                seen.stamp(sector, now);
             }
         }
         seen.each([&](uint64_t sector) {
-            Footprint* p = seen.has(sector - 1) ? nullptr : print(sector * 32);
+            Footprint* p = seen.touched(sector - 1) ? nullptr : print(sector * 32);
             if (p) p->runs++;
         });
     }

@@ -151,7 +151,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         traffic.dram_written,
         traffic.pieces,
         _atomic_updates(counters, shape),
-        _contexts(shape, parts),
+        _contexts(shape, code, blocks),
     )
     instructions = sum(b.executions * (b.last - b.first) for b in blocks) * grown
     by_line: dict[int, float] = defaultdict(float, waits)
@@ -320,10 +320,10 @@ def _atomic_updates(counters: Counters, shape: Shape) -> float:
     return float(counters.busiest_line)
 
 
-def _contexts(shape: Shape, parts: list[Phase]) -> float:
+def _contexts(shape: Shape, code: KernelCode, blocks: list[MachineBlock]) -> float:
     """Warps proceed on their own, but a block's warps that meet at barriers proceed together."""
-    together = sum(part.latency + part.demand > 0 for part in parts) > 1
-    return float(shape.resident if together else shape.resident * shape.warps)
+    meets = any(b.executions and code.machine.instrs[b.last - 1].operation == opcodes.BAR for b in blocks)
+    return float(shape.resident if meets else shape.resident * shape.warps)
 
 
 def _sums(measured: Measured, scale: float) -> dict[str, float]:
