@@ -115,7 +115,7 @@ def evolve(
         judge=judge,
         budget=budget or Budget(trials=trials),
         options=options,
-        killed=known is not None and record.status == "running",
+        ended=record.ending,
     )
     if during is not None:
         during(loop)

@@ -34,7 +34,9 @@ class RunJournal:
     def open_session(self) -> None:
         now = time.time()
         with self.archive.transaction() as db:
-            db.execute("UPDATE runs SET status = 'running', reason = '' WHERE id = ?", (self.run.id,))
+            db.execute(
+                "UPDATE runs SET status = 'running', ending = '', reason = '' WHERE id = ?", (self.run.id,)
+            )
             self._session = db.execute(
                 "INSERT INTO sessions VALUES (?, ?, ?, ?, ?)",
                 (self.run.id, now, now, os.getpid(), socket.gethostname()),
@@ -137,9 +139,12 @@ class RunJournal:
                         (self.run.id, plan.number, settled.thought, outcome, use.gain, int(use.gain is None)),
                     )
 
-    def ended(self, status: str, reason: str) -> None:
+    def ended(self, status: str, ending: str, reason: str) -> None:
         with self.archive.transaction() as db:
-            db.execute("UPDATE runs SET status = ?, reason = ? WHERE id = ?", (status, reason, self.run.id))
+            db.execute(
+                "UPDATE runs SET status = ?, ending = ?, reason = ? WHERE id = ?",
+                (status, ending, reason, self.run.id),
+            )
             self._seen(db)
 
     def _verdict(self, db: Connection, number: int, verdict: Verdict) -> None:

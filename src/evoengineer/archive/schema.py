@@ -26,6 +26,7 @@ CREATE TABLE runs (
   task TEXT NOT NULL,                 -- JSON, I1's facts
   environment TEXT NOT NULL,          -- JSON: versions, card, commit of the package
   status TEXT NOT NULL DEFAULT 'running',  -- running, finished, stopped
+  ending TEXT NOT NULL DEFAULT '',    -- why, as one word of `search.endings.Ending`
   reason TEXT NOT NULL DEFAULT '',
   created_at REAL NOT NULL
 ) STRICT;

@@ -50,6 +50,7 @@ class RunRecord:
     task: Mapping[str, Any]
     environment: Mapping[str, Any]
     status: str
+    ending: str
     reason: str
     created_at: float
 
@@ -140,9 +141,6 @@ class Archive:
 
     def set_trials(self, run: str, trials: int) -> None:
         self.connection.execute("UPDATE runs SET trials = ? WHERE id = ?", (trials, run))
-
-    def set_status(self, run: str, status: str, reason: str) -> None:
-        self.connection.execute("UPDATE runs SET status = ?, reason = ? WHERE id = ?", (status, reason, run))
 
     def lock(self, run: str) -> RunLock:
         return RunLock(self.path, run)

@@ -193,7 +193,7 @@ def work_through(
             workers=settings.concurrency, stall_trials=settings.stop_after, target_speedup=settings.target
         ),
         observer=observer,
-        killed=run.status == "running",
+        ended=run.ending,
     )
     if on_loop is not None:
         on_loop(loop)

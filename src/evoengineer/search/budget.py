@@ -3,7 +3,7 @@
 Who owns which limit:
 - trials: this module, exactly; a proposal that turns out not to be charged gives its trial back;
 - tokens and US dollars: this module; a call reserves the most it can cost and settles what it did cost;
-- seconds of wall time: this module reads the clock; the loop stops planning once they are over.
+- seconds of wall time: this module reads the clock; the loop stops making calls once they are over.
 
 A budget can have a `total` above it, shared by the runs of an experiment; a reservation holds in both or in
 neither. Money is counted in billionths of a dollar, as integers, so that sums are exact.
@@ -64,8 +64,6 @@ class Budget:
     def reserve(self, estimate: Estimate) -> str | None:
         """Reserve one trial and the estimate; otherwise the name of the limit that does not allow it."""
         with self._lock:
-            if self.out_of_time():
-                return "time"
             refused = next(
                 (limit.name for limit, amount in self._amounts(estimate) if not limit.allows(amount)), None
             )

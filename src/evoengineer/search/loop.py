@@ -52,11 +52,12 @@ class Loop:
         budget: Budget,
         options: LoopOptions | None = None,
         observer: Observer | None = None,
-        killed: bool = False,
+        ended: str = "",
     ) -> None:
-        """`killed`: the last session ended without a word, so what it had decided is decided again."""
+        """`ended`: how the last session of the run ended; empty for a new run and one that was killed."""
         self.run_id = run
-        self._killed = killed
+        # A run that gave up on its proposer gives it another chance; whatever else was decided is decided again.
+        self._forgives = ended in (Ending.REPEATS, Ending.PROPOSER)
         self.state, self.journal, self.proposer, self.judge = state, journal, proposer, judge
         self.budget = budget
         self.options = options or LoopOptions()
@@ -71,6 +72,7 @@ class Loop:
         self._inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._ending: tuple[Ending, str] | None = None
+        self._closed = False  # nothing more is planned
         self._pool = ThreadPoolExecutor(self.options.workers, thread_name_prefix="proposer")
 
     def interrupt(self) -> None:
@@ -90,7 +92,7 @@ class Loop:
         self._pool.shutdown(wait=True, cancel_futures=True)
         ending, reason = self._ending or (Ending.FINISHED, "all trials are done")
         self._note_time()
-        self.journal.ended(ending.status, reason)
+        self.journal.ended(ending.status, str(ending), reason)
         return Result(ending, reason, self.progress)
 
     def _work_through(self) -> None:
@@ -105,10 +107,8 @@ class Loop:
             except queue.Empty:
                 event, number, value = "tick", 0, None
             self._handle(event, number, value)
-            if self.budget.out_of_time() and self._ending is None:
-                self._end(Ending.BUDGET, budget_reason("time", self.budget))
-                self._stop.set()
-                self._cancel_waiting()
+            if self.budget.out_of_time() and not self._stop.is_set():
+                self._halt(Ending.BUDGET, budget_reason("time", self.budget))
             self._note_time()
             self.observer.tick(self.progress)
 
@@ -163,9 +163,8 @@ class Loop:
             nano_usd=self.progress.nano_usd,
             seconds=self.journal.elapsed_seconds(),
         )
-        if not self._killed:  # the user asks again: a proposer that was given up on may have recovered
+        if self._forgives:
             self._repeats = self._failures = 0
-        self._check_ends()
         self.journal.open_session()
         for work in self._work.values():
             self._start(work)
@@ -175,7 +174,7 @@ class Loop:
         self.state.settled(restored.plan, settled)
         self._note(restored.plan, settled, kernel_id(settled.source), restored.build)
         self._next_settle += 1
-        if self._killed:
+        if not self._forgives:
             self._check_ends()
         return int(settled.kind is Kind.TRIAL)
 
@@ -220,7 +219,7 @@ class Loop:
 
     def _plan_next(self) -> bool:
         """Plan one proposal if look-ahead, budget and early stops allow; whether it was done."""
-        if self._ending is not None or self._stop.is_set() or len(self._work) >= self.state.method.lookahead:
+        if self._closed or len(self._work) >= self.state.method.lookahead:
             return False
         if self._work and not self.budget.trials.allows(1):
             return False
@@ -244,6 +243,8 @@ class Loop:
         return True
 
     def _call(self, work: Work) -> None:
+        if self._stop.is_set():
+            return  # planned all the same, so that a resumed run continues exactly here
         plan = work.plan
         request = Request(
             run=self.run_id,
@@ -283,8 +284,7 @@ class Loop:
             case "failed":
                 self._failed(self._work[number], value)
             case "interrupted":
-                self._end(Ending.INTERRUPTED, "interrupted; `resume` continues")
-                self._cancel_waiting()
+                self._halt(Ending.INTERRUPTED, "interrupted; `resume` continues")
             case "tick":
                 pass
 
@@ -345,14 +345,16 @@ class Loop:
             work.failed = True
         elif isinstance(error, ProposerError):
             work.future = None
-            self._end(Ending.PROPOSER, str(error))
-            self._stop.set()
-            self._cancel_waiting()
+            self._halt(Ending.PROPOSER, str(error))
         else:
             raise error
 
-    def _cancel_waiting(self) -> None:
-        """Calls that have not begun cost nothing yet: leave them to `resume`."""
+    def _halt(self, ending: Ending, reason: str) -> None:
+        """Make no more calls. Those that have not begun cost nothing yet and are left to `resume`; planning and
+        settling go on in their order as far as they can, so that it makes no difference when a run is halted."""
+        if self._ending is None:
+            self._ending = (ending, reason)
+        self._stop.set()
         for work in self._work.values():
             if work.future is not None and work.reply is None:
                 work.future.cancel()
@@ -413,6 +415,8 @@ class Loop:
             self._end(Ending.STALLED, f"no better kernel in {stalled} trials")
 
     def _end(self, ending: Ending, reason: str) -> None:
+        """Plan nothing more; what is under way is finished."""
+        self._closed = True
         if self._ending is None:
             self._ending = (ending, reason)
 
