@@ -38,9 +38,13 @@ class DeviceOptions:
     threads: int
     checks: frozenset[str] = DEFAULT_CHECKS
     limits: Limits = Limits()
-    sample_blocks: int = DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: no simulated times
+    sample_blocks: int = (
+        DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: no simulated times
+    )
     sampled_only: bool = False  # run only those: results are partial, times are the same
-    reuse_profiles: bool = True  # a launch like an earlier one takes its times; false: every launch is counted
+    reuse_profiles: bool = (
+        True  # a launch like an earlier one takes its times; false: every launch is counted
+    )
     poison: bool = False  # device memory is handed out full of ones: NaN in every floating-point format
     profile_file: str = ""  # where the device process leaves the profiles of all launches, as JSON
 

@@ -63,7 +63,6 @@ public:
         while (size < most * 4) size *= 2;  // room for sectors that come along
         keys_.assign(size, ~0ull);
         marks_.assign(size, 0);
-        stamps_.assign(size, 0);
     }
     uint8_t& mark(uint64_t sector) {
         size_t at = place(sector);
@@ -74,12 +73,6 @@ public:
         size_t at = place(sector);
         return keys_[at] == sector && marks_[at] & 3;
     }
-    // When a sector last went to or came from memory, as a running number; `lately`: just before `now`.
-    void stamp(uint64_t sector, uint32_t now) { stamps_[place(sector)] = now; }
-    bool lately(uint64_t sector, uint32_t now) const {
-        size_t at = place(sector);
-        return keys_[at] == sector && stamps_[at] && now - stamps_[at] < kLately;
-    }
     template <class F>
     void each(F&& call) const {
         for (size_t i = 0; i < keys_.size(); i++)
@@ -87,7 +80,6 @@ public:
     }
 
 private:
-    static constexpr uint32_t kLately = 64;
     size_t place(uint64_t sector) const {
         size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
         while (keys_[at] != ~0ull && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
@@ -95,7 +87,39 @@ private:
     }
     std::vector<uint64_t> keys_;
     std::vector<uint8_t> marks_;
-    std::vector<uint32_t> stamps_;
+};
+
+constexpr uint64_t kPageSectors = 32;  // of DRAM that is open at a time
+
+// When a page, or one beside it, last had something fetched or written.
+class Pages {
+public:
+    explicit Pages(size_t most) {
+        size_t size = 256;
+        while (size < most * 2) size *= 2;
+        keys_.assign(size, ~0ull);
+        times_.assign(size, 0);
+    }
+    bool lately(uint64_t page, uint64_t time) {
+        bool found = false;
+        for (uint64_t near : {page, page - 1, page + 1}) {
+            size_t at = place(near);
+            found |= keys_[at] == near && time - times_[at] <= kLately;
+        }
+        size_t at = place(page);
+        keys_[at] = page;
+        times_[at] = time;
+        return found;
+    }
+
+private:
+    static constexpr uint64_t kLately = 16;  // instructions of a warp: accesses that are under way together
+    size_t place(uint64_t page) const {
+        size_t at = (page * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
+        while (keys_[at] != ~0ull && keys_[at] != page) at = (at + 1) & (keys_.size() - 1);
+        return at;
+    }
+    std::vector<uint64_t> keys_, times_;
 };
 
 }  // namespace
@@ -110,7 +134,7 @@ struct Footprint {
     uint64_t sample, allocation, allocation_bytes, low, high, cold_reads, cold_writes;
     uint64_t runs;       // contiguous stretches
     uint64_t refetched;  // sectors read again after the block's part of L2 had lost them
-    uint64_t jumps;      // sectors fetched or written whose neighbours were not, shortly before
+    uint64_t jumps;      // sectors fetched or written where nothing near them was, shortly before
 };
 struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride; };
 
@@ -126,7 +150,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             return x.time != y.time ? x.time < y.time : x.warp < y.warp;
         });
         Cache4 l1(l1_bytes), l2(l2_bytes);
-        uint32_t fetches = 0;
+        Pages pages(c.sectors.size());
         Seen seen(c.sectors.size());
         Allocation last{};
         uint32_t current = 0;
@@ -182,11 +206,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 p->cold_writes += written;
                 if (fetched) (fresh && !promoted ? p->cold_reads : p->refetched) += fetched;
                 if (!fetched && !written) continue;
-                const uint32_t now = ++fetches;
-                if (!seen.lately(sector - 1, now) && !seen.lately(sector + 1, now) && !seen.lately(sector + 2, now) &&
-                    !seen.lately(sector - 2, now))
-                    p->jumps++;
-                seen.stamp(sector, now);
+                if (!pages.lately(sector / kPageSectors, a.time)) p->jumps++;
             }
         }
         seen.each([&](uint64_t sector) {

@@ -78,7 +78,7 @@ class Footprint:
     written_bytes: int
     runs: int  # contiguous stretches that it consists of
     refetched_bytes: int = 0  # read again after the block's part of L2 had lost them
-    jumps: int = 0  # sectors whose neighbours were not fetched or written shortly before
+    jumps: int = 0  # sectors fetched or written where nothing near them was, shortly before
 
 
 @dataclass(frozen=True, slots=True)
