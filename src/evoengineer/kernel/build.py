@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -42,7 +43,7 @@ _TORCH_FLAGS = (
     "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
     "--expt-relaxed-constexpr",
 )
-_RECORD_VERSION = 3
+_RECORD_VERSION = 4
 _OUT_OF_TIME = "CPU time limit exceeded"  # the shell's words, and gcc's
 
 
@@ -166,7 +167,8 @@ class _Compilation:
             name: _read(work / f"{name}.log", limits)
             for name in ("host", "device", "compile", "link", "ptxas")
         }
-        if finished.timed_out or any(_OUT_OF_TIME in log for log in logs.values()):
+        spent = finished.code == 128 + signal.SIGXCPU or any(_OUT_OF_TIME in log for log in logs.values())
+        if finished.timed_out or spent:
             limit = (
                 f"{limits.wall_seconds:g} s" if finished.timed_out else f"{limits.cpu_seconds} s of CPU time"
             )
@@ -204,7 +206,7 @@ class _Compilation:
                 if refused:
                     return _failure("forbidden", self.kernel, refused, log, seconds)
                 return _failure("compile_error", self.kernel, errors, log, seconds)
-        log = without_paths("".join(logs.values()))
+        log = without_paths("".join(logs[name] for name in ("host", "device", "compile", "link")))
         last = log.strip().split("\n")[-1] or f"the compiler ended with code {code}"
         return _failure("compile_error", self.kernel, (_message(last),), log, seconds)
 
@@ -231,17 +233,17 @@ class _Compilation:
         )
         halves = (
             f"( {' && '.join(steps.host)} ) > host.log 2>&1 & host=$!\n"
-            f"( {' && '.join(device)} ) > device.log 2>&1 || device_failed=1\n"
-            f'wait $host || exit 1\n[ -z "$device_failed" ] || exit 1\n'
+            f"( {' && '.join(device)} ) > device.log 2>&1 || device_failed=$?\n"
+            f'wait $host || exit $?\n[ -z "$device_failed" ] || exit $device_failed\n'
             if steps
-            else f"{whole} > host.log 2>&1 || exit 1\n"
+            else f"{whole} > host.log 2>&1 || exit $?\n"
         )
         ptxas = (
             f"ptxas -v -arch=sm_{sm} kernel.ptx -o kernel.cubin > ptxas.log 2>&1"
             if self.target == "sim"
             else ":"
         )
-        compile_step = f"{steps.compile} > compile.log 2>&1 || exit 1\n" if steps else ""
+        compile_step = f"{steps.compile} > compile.log 2>&1 || exit $?\n" if steps else ""
         link = shlex.join(
             [
                 *self.toolchain.host.command,
@@ -250,13 +252,14 @@ class _Compilation:
             ]
         )
         return (
-            f"ulimit -t {limits.cpu_seconds}; ulimit -v {limits.memory_bytes >> 10}; ulimit -c 0\n"
+            f"ulimit -S -t {limits.cpu_seconds}; ulimit -H -t {limits.cpu_seconds + 5}; ulimit -c 0\n"
+            f"ulimit -v {limits.memory_bytes >> 10}\n"
             f"ulimit -f {limits.file_bytes >> 9}\n"
             f"{halves}"
             f"{ptxas} & ptxas=$!\n"
             f"{compile_step}"
-            f"{link} > link.log 2>&1 || exit 1\n"
-            f"wait $ptxas || exit 1\n"
+            f"{link} > link.log 2>&1 || exit $?\n"
+            f"wait $ptxas || exit $?\n"
         )
 
 

@@ -25,7 +25,7 @@ _GCC = re.compile(
 )
 _PTXAS = re.compile(r"^ptxas (?:\S+, line (?P<line>\d+); )?(?P<severity>error|fatal)\s*: (?P<message>.*)$")
 _LINKER = re.compile(
-    r"^\S*(?:ld|collect2)(?:\.\w+)?: (?P<message>.*(?:undefined reference|undefined symbol|multiple definition).*)$"
+    r"^.*?(?P<message>(?:undefined reference to|undefined symbol:|multiple definition of|relocation ).*)$"
 )
 _NOTE = re.compile(r"^\S+(?:\(\d+\)|:\d+:\d+): (?:note|remark)\b")
 _PLACE = re.compile(r"at line (?P<line>\d+)(?: of (?P<file>\S+))?")

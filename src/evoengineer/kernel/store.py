@@ -20,7 +20,7 @@ from typing import Any
 
 from evoengineer.paths import cache_dir
 
-RECORD = "build.json"
+RECORD = "build.json"  # its digest, then JSON
 _STALE_SECONDS = 3600
 
 
@@ -44,14 +44,17 @@ def load(key: str) -> tuple[Path, dict[str, Any]] | None:
     """The entry's directory and record; None when there is none that can be trusted."""
     entry = entry_path(key)
     try:
-        record = json.loads((entry / RECORD).read_bytes())
-        for name, expected in record["files"].items():
-            if hashlib.sha256((entry / name).read_bytes()).hexdigest() != expected:
+        expected, _, text = (entry / RECORD).read_bytes().partition(b"\n")
+        if _sha256(text) != expected.decode():
+            raise ValueError(RECORD)
+        record = json.loads(text)
+        for name, digest in record.pop("files").items():
+            if _sha256((entry / name).read_bytes()) != digest:
                 raise ValueError(name)
     except FileNotFoundError:
         if not entry.exists():
             return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError):
         pass
     else:
         return entry, record
@@ -65,8 +68,9 @@ def save(key: str, files: Mapping[str, Path], record: Mapping[str, Any], scratch
     digests = {}
     for name, path in files.items():
         shutil.copyfile(path, prepared / name)
-        digests[name] = hashlib.sha256((prepared / name).read_bytes()).hexdigest()
-    (prepared / RECORD).write_text(json.dumps({**record, "files": digests}), encoding="utf-8")
+        digests[name] = _sha256((prepared / name).read_bytes())
+    text = json.dumps({**record, "files": digests}).encode()
+    (prepared / RECORD).write_bytes(_sha256(text).encode() + b"\n" + text)
     prepared.chmod(0o755)
     entry = entry_path(key)
     entry.parent.mkdir(exist_ok=True)
@@ -79,6 +83,10 @@ def save(key: str, files: Mapping[str, Path], record: Mapping[str, Any], scratch
         else:
             break
     return entry
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _discard(entry: Path) -> None:

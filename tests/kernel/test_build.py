@@ -1,0 +1,295 @@
+"""Builds: outcomes, diagnostics, identity, resources, and the cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from evoengineer.device.profile import load_profile
+from evoengineer.kernel import store
+from evoengineer.kernel.build import Build, BuildFailure, build_kernel
+from evoengineer.kernel.command import BuildLimits, Command, Finished, run_plain
+from evoengineer.paths import cache_dir
+
+ADD = """#include <torch/extension.h>
+__global__ void add(const float* a, const float* b, float* c, int n) {
+    __shared__ float tile[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = a[i];
+    __syncthreads();
+    if (i < n) c[i] = tile[127 - threadIdx.x] + b[i];
+}
+torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
+    TORCH_CHECK(a.is_cuda(), "a must be on the GPU");
+    auto c = torch::empty_like(a);
+    const int n = a.numel();
+    add<<<(n + 127) / 128, 128>>>(a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>(), n);
+    return c;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
+"""
+SMALL = "__global__ void set(int* x) { *x = %d; }\nvoid run(int* x) { set<<<1, 1>>>(x); }\n"
+
+
+def built(source: str, **options: object) -> Build:
+    result = build_kernel(source, sm=89, **options)  # type: ignore[arg-type]
+    assert isinstance(result, Build), result.text
+    return result
+
+
+def failed(source: str, **options: object) -> BuildFailure:
+    result = build_kernel(source, sm=89, **options)  # type: ignore[arg-type]
+    assert isinstance(result, BuildFailure)
+    return result
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own for builds; what is compiled once per machine stays where it is."""
+    native = cache_dir("native")
+    (tmp_path / "native").symlink_to(native)
+    monkeypatch.setenv("EVOENGINEER_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+# -- what a build is ----------------------------------------------------------------------------------
+
+
+def test_a_build_knows_its_resources() -> None:
+    build = built(ADD)
+    (add,) = build.resources
+    assert (add.name, add.symbol) == ("add", "_Z3addPKfS0_Pfi")
+    assert (add.static_shared_bytes, add.spill_store_bytes, add.spill_load_bytes) == (512, 0, 0)
+    assert 4 <= add.registers <= 40
+    profile = load_profile("rtx4090")
+    assert add.occupancy(profile, 128) == 1.0
+    assert add.blocks_per_multiprocessor(profile, 128, dynamic_shared_bytes=48 << 10) == 2
+    assert build.exports
+    assert build.seconds > 0
+    ptx = build.ptx.read_text()
+    assert ".target sm_89" in ptx
+    assert '"kernel.cu"' in ptx
+    assert str(Path.home()) not in ptx
+
+
+def test_differences_that_do_not_run_do_not_count() -> None:
+    reference = built(ADD)
+    commented = "// a comment\n\n" + ADD.replace(
+        "__syncthreads();", "/* wait */\n\n    __syncthreads(); // all"
+    )
+    renamed = ADD.replace("int i =", "int index =").replace("[i]", "[index]").replace("(i <", "(index <")
+    renamed = renamed.replace("auto c ", "auto result ").replace("return c;", "return result;")
+    renamed = renamed.replace("c.data_ptr", "result.data_ptr")
+    reformatted = ADD.replace(" = ", "=").replace(";\n    ", ";")
+    for text in (commented, renamed, reformatted):
+        assert text != ADD
+        assert built(text).id == reference.id
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(n + 127) / 128, 128>>>", "(n + 255) / 256, 256>>>"),
+        ("tile[127 - ", "tile[126 - "),
+        ("torch::empty_like(a)", "torch::zeros_like(a)"),
+        ('"a must be on the GPU"', '"a must be on a GPU!"'),
+    ],
+)
+def test_differences_that_run_do_count(old: str, new: str) -> None:
+    changed = ADD.replace(old, new)
+    assert changed != ADD
+    assert built(changed).id != built(ADD).id
+
+
+def test_the_same_text_gives_the_same_bytes(empty_cache: Path) -> None:
+    first = built(SMALL % 7)
+    first_bytes = first.library.read_bytes(), first.ptx.read_bytes()
+    for entry in (empty_cache / "builds").iterdir():
+        os.rename(entry, empty_cache / entry.name)
+    second = built(SMALL % 7)
+    assert (second.library.read_bytes(), second.ptx.read_bytes()) == first_bytes
+    assert second.id == first.id
+
+
+def test_machine_code_for_a_real_gpu() -> None:
+    build = built(ADD, target="cuda")
+    assert [each.name for each in build.resources] == ["add"]
+    assert b"sm_89" in build.library.read_bytes()
+    assert build.id == built(ADD).id
+
+
+# -- what is none --------------------------------------------------------------------------------------
+
+
+def test_errors_are_data_with_their_lines() -> None:
+    source = ADD.replace("tile[127 - threadIdx.x]", "tyle[127 - threadIdx.x]").replace(
+        "return c;", "return d;"
+    )
+    failure = failed(source)
+    assert failure.outcome == "compile_error"
+    assert [(each.line, each.message, each.source_line) for each in failure.diagnostics] == [
+        (7, 'identifier "tyle" is undefined', "if (i < n) c[i] = tyle[127 - threadIdx.x] + b[i];"),
+        (14, 'identifier "d" is undefined', "return d;"),
+    ]
+    assert failure.text.startswith('kernel.cu:7: error: identifier "tyle" is undefined\n    if (i < n)')
+    assert str(Path.home()) not in failure.text + failure.log
+
+
+def test_a_wrong_element_type_names_the_line_of_the_text() -> None:
+    failure = failed(ADD.replace("c.data_ptr<float>()", "(float*)c.data_ptr<long long>()"))
+    assert failure.outcome == "compile_error"
+    assert failure.diagnostics[0].line == 13
+    assert "for long long use int64_t" in failure.diagnostics[0].message
+
+
+def test_library_operations_are_forbidden_by_name() -> None:
+    body = (
+        "auto c = torch::matmul(a, b); auto s = a.sum(); s = a + b; a.mul_(b); "
+        "torch::nn::functional::relu(a); at::cuda::getCurrentCUDABlasHandle();"
+    )
+    failure = failed(ADD.replace("auto c = torch::empty_like(a);", body.replace("; ", ";\n")))
+    assert failure.outcome == "forbidden"
+    names = [each.message.partition(": library operations")[0] for each in failure.diagnostics]
+    assert names == [
+        *("torch::matmul", "at::Tensor::sum", "operator + on tensors", "at::Tensor::mul_"),
+        *("torch::nn", "at::cuda::getCurrentCUDABlasHandle"),
+    ]
+    assert [each.line for each in failure.diagnostics] == [11, 12, 13, 14, 15, 16]
+    assert failure.text.endswith("(1 more errors)")
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome", "message"),
+    [
+        ("#include <cublas_v2.h>", "forbidden", "cublas_v2.h is not available: library operations"),
+        ('#include "cutlass/gemm/device/gemm.h"', "forbidden", "cutlass/gemm/device/gemm.h is not available"),
+        ("static const EvoHost* stolen;", "forbidden", "EvoHost is reserved for the harness"),
+        ('#include "/etc/passwd"', "compile_error", "/etc/passwd: a kernel is one file"),
+        ("#include <x/../../../etc/passwd>", "compile_error", "a kernel is one file"),
+    ],
+)
+def test_refused_before_compiling(line: str, outcome: str, message: str) -> None:
+    def no_runner(command: Command) -> Finished:
+        raise AssertionError("the compiler was started")
+
+    failure = failed(f"// one\n{line}\n{ADD}", runner=no_runner)
+    assert (failure.outcome, failure.diagnostics[0].line) == (outcome, 2)
+    assert message in failure.diagnostics[0].message
+
+
+def test_a_comment_may_name_a_library() -> None:
+    build = built(ADD.replace("__syncthreads();", "__syncthreads();  // faster than cublas, see evo::x"))
+    assert build.id == built(ADD).id
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("#include <no/such.h>\n", "no/such.h: No such file or directory"),
+        ("int missing();\nint use() { return missing(); }\n", "undefined reference to `missing()'"),
+        ("__global__ void k(int* x) { __shared__ int y[20000]; y[*x] = 1; *x = y[*x + 1]; }\n", "too much shared data"),
+        ("#error stop here\n", "stop here"),
+    ],
+)  # fmt: skip
+def test_every_step_can_refuse(source: str, message: str) -> None:
+    failure = failed(source)
+    assert failure.outcome == "compile_error"
+    assert message in failure.diagnostics[0].message
+
+
+def test_templates_without_an_end_are_stopped() -> None:
+    source = """template <int N, int M>
+struct Tree { static const long v = Tree<N - 1, 2 * M>::v + Tree<N - 1, 2 * M + 1>::v; };
+template <int M> struct Tree<0, M> { static const long v = M; };
+long value() { return Tree<26, 1>::v; }
+"""
+    start = time.monotonic()
+    failure = failed(source, limits=BuildLimits(wall_seconds=4))
+    assert failure.outcome in ("timed_out", "compile_error")
+    assert time.monotonic() - start < 30
+    failure = failed(source, limits=BuildLimits(cpu_seconds=1))
+    assert failure.outcome == "timed_out"
+    assert failure.text == "error: the compiler was stopped after 1 s of CPU time"
+
+
+def test_an_endless_include_is_stopped() -> None:
+    source = '#define ZEROS "/dev/zero"\n#include ZEROS\n'
+    failure = failed(source, limits=BuildLimits(wall_seconds=20, memory_bytes=1 << 30))
+    assert failure.outcome in ("timed_out", "compile_error")
+
+
+# -- the cache -----------------------------------------------------------------------------------------
+
+
+def test_a_second_build_comes_from_the_cache_in_milliseconds() -> None:
+    first = built(ADD)
+    bad = ADD.replace("return c;", "return d;")
+    first_failure = failed(bad)
+
+    def no_runner(command: Command) -> Finished:
+        raise AssertionError("the compiler was started")
+
+    best = min(_timed(lambda: built(ADD, runner=no_runner)) for _ in range(5))
+    assert best < 0.02
+    assert built(ADD, runner=no_runner) == first
+    assert failed(bad, runner=no_runner) == first_failure
+
+
+def test_a_damaged_entry_is_built_again(empty_cache: Path) -> None:
+    build = built(SMALL % 1)
+    entry = build.library.parent
+    content = build.library.read_bytes()
+    for damage in (
+        lambda: build.library.write_bytes(content[:100]),
+        build.library.unlink,
+        lambda: (entry / store.RECORD).write_text("{"),
+        lambda: (entry / store.RECORD).write_text("0\n{}"),
+    ):
+        damage()
+        again = built(SMALL % 1)
+        assert again.library.read_bytes() == content
+
+
+def test_a_build_that_timed_out_is_tried_again(empty_cache: Path) -> None:
+    failure = failed(SMALL % 2, runner=lambda command: Finished(-9, timed_out=True))
+    assert failure.outcome == "timed_out"
+    assert built(SMALL % 2).id
+
+
+def test_many_builders_of_the_same_text_agree(empty_cache: Path) -> None:
+    script = (
+        "import sys; from evoengineer.kernel.build import build_kernel;"
+        "print(build_kernel(sys.argv[1], sm=89).library.read_bytes().__hash__())"
+    )
+    command = [sys.executable, "-c", script, SMALL % 3]
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    with ThreadPoolExecutor(3) as pool:
+        runs = list(
+            pool.map(
+                lambda _: subprocess.run(command, env=environment, capture_output=True, check=True), range(3)
+            )
+        )
+    assert len({run.stdout for run in runs}) == 1
+    assert not list((empty_cache / "builds").glob("tmp-*"))
+
+
+def test_a_killed_builder_leaves_no_entry(empty_cache: Path) -> None:
+    def dies(command: Command) -> Finished:
+        run_plain(command)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_kernel(SMALL % 4, sm=89, runner=dies)
+    assert list((empty_cache / "builds").iterdir()) == []
+
+
+def _timed(action: object) -> float:
+    start = time.perf_counter()
+    action()  # type: ignore[operator]
+    return time.perf_counter() - start
