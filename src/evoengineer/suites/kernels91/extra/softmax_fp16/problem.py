@@ -1,0 +1,25 @@
+"""Softmax over the rows of a matrix in half precision."""
+
+import torch
+
+from evoengineer.problem import Case
+from evoengineer.problem.inputs import Generator
+
+cases = [
+    Case.check(rows=1, columns=1),
+    Case.check(rows=7, columns=33),
+    Case.check(rows=5, columns=1021),
+    Case.check(rows=61, columns=127, transposed=1),
+    Case.bench(rows=8192, columns=2048),
+]
+flops = "5*rows*columns"
+
+
+def make_inputs(case: Case, generator: Generator) -> dict[str, torch.Tensor]:
+    if case.sizes.get("transposed"):  # a view that is not contiguous
+        return {"x": generator.values(case.columns, case.rows, dtype=torch.float16).t()}
+    return {"x": generator.values(case.rows, case.columns, dtype=torch.float16)}
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x, dim=-1)
