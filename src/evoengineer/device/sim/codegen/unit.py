@@ -84,7 +84,9 @@ class FunctionUnit:
     result_offsets: dict[str, int]
     result_bytes: int
     sites: dict[int, int]  # id(instr) → site number
-    read_registers: frozenset[str] | None = None  # registers whose value is of use, once asked for (races.py)
+    # Once races.py has asked for them: registers whose value is of use, places of compare-and-swaps.
+    read_registers: frozenset[str] | None = None
+    compared_places: frozenset[tuple[str, int]] | None = None
 
     @property
     def prefix(self) -> str:

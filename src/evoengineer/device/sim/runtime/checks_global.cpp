@@ -2,6 +2,7 @@
 //
 // Marks are kept per page, made when first touched, for units of 4 bytes; a page that is accessed in smaller
 // pieces is split into units of 2 or 1. With --check race one worker runs the launch, so nothing is locked.
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -100,6 +101,18 @@ void record_global(const Touch& t) {
         uint64_t size = 1ull << page.shift;
         record_unit(t, r, page.units[at % kPageBytes >> page.shift], now, at, size);
         at += size;
+    }
+}
+
+void race_forget(uint64_t start, uint64_t bytes) {
+    for (uint64_t at = start; at < start + bytes;) {
+        auto found = shadow().pages.find(at / kPageBytes);
+        uint64_t end = std::min((at / kPageBytes + 1) * kPageBytes, start + bytes);
+        if (found != shadow().pages.end()) {
+            Page& page = *found->second;
+            for (uint64_t i = at; i < end; i += 1ull << page.shift) page.units[i % kPageBytes >> page.shift] = {};
+        }
+        at = end;
     }
 }
 

@@ -40,8 +40,12 @@ extern "C" {
 
 void rt_heap_limit(uint64_t bytes) { limit_bytes = bytes; }
 
-void rt_malloc(Warp*, uint32_t mask, uint64_t* dst, const uint64_t* bytes) {
-    for_each_lane(mask, [&](uint32_t i) { dst[i] = allocate(bytes[i]); });
+void rt_malloc(Warp* w, uint32_t mask, uint64_t* dst, const uint64_t* bytes) {
+    for_each_lane(mask, [&](uint32_t i) {
+        dst[i] = allocate(bytes[i]);
+        // Who had the memory before and freed it is ordered with whoever gets it now.
+        if (dst[i] && state(w)->worker && (launch_of(state(w)).flags & kCheckRace)) race_forget(dst[i], bytes[i]);
+    });
 }
 
 void rt_free(Warp* w, uint32_t mask, const uint64_t* pointer) {

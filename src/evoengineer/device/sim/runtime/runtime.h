@@ -98,6 +98,8 @@ void check_lanes(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* ad
 // The same for one lane.
 void check_lane(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, uint64_t bytes,
                 Access access);
+// Memory that changes hands: earlier accesses to it do not count in the race check (checks_global.cpp).
+void race_forget(uint64_t start, uint64_t bytes);
 
 extern "C" {
 // Called by compiled code; each group is in the file named.
