@@ -1,0 +1,226 @@
+"""The endpoint client against the fake endpoint: real HTTP, all the ways in which it can fail."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.propose.endpoint import Endpoint, EndpointOptions, check_cost_cap
+from evoengineer.propose.fake_endpoint import Answer, FakeEndpoint, Script, by_number, by_order
+from evoengineer.propose.prices import Model, Price, find_model
+from evoengineer.propose.protocol import Attempt, ProposerError, Reply, Request, Stopped
+from evoengineer.propose.retry import RetryPolicy, retry_after
+
+PRICE = Price(2.0, 8.0, 0.5, "test", None)
+QUICK = RetryPolicy(attempts=4, first_seconds=0.01, longest_seconds=0.02)
+
+
+class Asked:
+    """A fake endpoint with a client, and the attempts that failed."""
+
+    def __init__(self, script: Script, **options: object) -> None:
+        self.limits = {
+            name: options.pop(name) for name in ("requests_per_second", "concurrent") if name in options
+        }
+        self.options = {"retry": QUICK, "timeout_seconds": 5.0, **options}
+        self.script = script
+        self.attempts: list[Attempt] = []
+        self.stop = threading.Event()
+
+    def __enter__(self) -> Asked:
+        self.fake = FakeEndpoint(self.script, **self.limits).__enter__()  # type: ignore[arg-type]
+        model = Model("toy", "toy-1", None, "NO_SUCH_KEY", PRICE, bool(self.options.pop("reasoning", False)))
+        self.client = Endpoint(model, EndpointOptions(base_url=self.fake.url, **self.options))  # type: ignore[arg-type]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.client.close()
+        self.fake.close()
+
+    def ask(self, number: int = 1) -> Reply:
+        return self.client.propose(
+            Request("run", number, "sys", "user", "p", 0, 7, stop=self.stop, on_attempt=self.attempts.append)
+        )
+
+
+@pytest.fixture
+def plain() -> Iterator[Asked]:
+    with Asked(by_number([Answer("hello", input_tokens=1000, output_tokens=500)])) as asked:
+        yield asked
+
+
+def test_an_answer_with_its_tokens_and_cost(plain: Asked) -> None:
+    reply = plain.ask()
+    assert (reply.text, reply.model, reply.finish) == ("hello", "toy-1", "stop")
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (1000, 500)
+    assert reply.usage.nano_usd == 1000 * 2000 + 500 * 8000
+    assert reply.seconds > 0
+    assert plain.attempts == []
+
+
+def test_what_is_sent(plain: Asked) -> None:
+    plain.ask(12)
+    ask = plain.fake.asks[0]
+    assert (ask.system, ask.user, ask.number, ask.key) == ("sys", "user", 12, "run/12")
+    assert ask.body["model"] == "toy-1"
+    assert ask.body["max_tokens"] == 16_384
+    assert ask.body["temperature"] == 1.0
+    assert "reasoning_effort" not in ask.body
+
+
+def test_a_reasoning_model_gets_an_effort_and_no_temperature() -> None:
+    with Asked(by_number(["hello"]), reasoning=True, reasoning_effort="high", max_tokens=99) as asked:
+        asked.ask()
+        body = asked.fake.asks[0].body
+    assert body["reasoning_effort"] == "high"
+    assert body["max_completion_tokens"] == 99
+    assert "temperature" not in body
+    assert "max_tokens" not in body
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("429", "rate_limited"),
+        ("500", "server_error"),
+        ("503", "server_error"),
+        ("cut", "disconnected"),
+        ("cut_before", "disconnected"),
+        ("invalid_json", "invalid_json"),
+        ("no_choices", "invalid_json"),
+        ("empty", "empty"),
+    ],
+)
+def test_a_failure_is_repeated_and_reported(fault: str, kind: str) -> None:
+    with Asked(by_number([Answer("at last", faults=(fault, fault))])) as asked:
+        assert asked.ask().text == "at last"
+    assert [attempt.kind for attempt in asked.attempts] == [kind, kind]
+    assert all(attempt.wait_seconds > 0 and attempt.number == 1 for attempt in asked.attempts)
+
+
+def test_a_server_that_hangs_is_given_up_on() -> None:
+    with Asked(by_number([Answer("at last", faults=("timeout",))]), timeout_seconds=0.3) as asked:
+        assert asked.ask().text == "at last"
+    assert [attempt.kind for attempt in asked.attempts] == ["timed_out"]
+
+
+def test_retry_after_is_honoured() -> None:
+    with Asked(by_number([Answer("at last", faults=("429",), retry_after="0.4")])) as asked:
+        started = time.monotonic()
+        asked.ask()
+        assert time.monotonic() - started >= 0.4
+    assert asked.attempts[0].wait_seconds == 0.4
+
+
+def test_when_all_attempts_fail_the_proposal_is_given_up_but_not_the_run() -> None:
+    with (
+        Asked(by_number([Answer("never", faults=("500",) * 9)])) as asked,
+        pytest.raises(ProposerError) as error,
+    ):
+        asked.ask()
+    assert not error.value.fatal
+    assert len(asked.attempts) == QUICK.attempts
+    assert asked.attempts[-1].wait_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [("401", "refused the key"), ("404", "no such model"), ("400", "refused")]
+)
+def test_a_refusal_is_fatal_and_not_repeated(status: str, words: str) -> None:
+    with (
+        Asked(by_number([Answer("never", faults=(status,) * 9)])) as asked,
+        pytest.raises(ProposerError) as error,
+    ):
+        asked.ask()
+    assert error.value.fatal
+    assert words in str(error.value)
+    assert len(asked.fake.asks) == 1
+
+
+def test_a_stopped_run_does_not_wait_for_the_next_attempt() -> None:
+    slow = RetryPolicy(attempts=3, first_seconds=30)
+    with Asked(by_number([Answer("never", faults=("500",) * 3)]), retry=slow) as asked:
+        threading.Timer(0.2, asked.stop.set).start()
+        started = time.monotonic()
+        with pytest.raises(Stopped):
+            asked.ask()
+        assert time.monotonic() - started < 5
+
+
+def test_tokens_of_an_empty_answer_are_counted() -> None:
+    with Asked(by_number([Answer("x", faults=("empty",), input_tokens=100, output_tokens=10)])) as asked:
+        asked.ask()
+    assert asked.attempts[0].tokens == 110
+    assert asked.attempts[0].nano_usd == 100 * 2000 + 10 * 8000
+
+
+def test_no_more_calls_at_once_than_allowed() -> None:
+    with Asked(by_number([Answer("hi", delay_seconds=0.1)]), concurrency=2) as asked:
+        threads = [threading.Thread(target=asked.ask, args=(number,)) for number in range(1, 7)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert asked.fake.most_at_once <= 2
+
+
+def test_a_rate_limit_is_waited_for() -> None:
+    patient = RetryPolicy(attempts=50, first_seconds=0.01, longest_seconds=0.05)
+    with Asked(by_order(["hi"]), retry=patient, requests_per_second=20.0) as asked:
+        assert [asked.ask(number).text for number in range(1, 5)] == ["hi"] * 4
+    assert {attempt.kind for attempt in asked.attempts} == {"rate_limited"}
+
+
+def test_an_estimate_is_never_too_low(plain: Asked) -> None:
+    estimate = plain.client.estimate("s" * 400, "u" * 3600)
+    assert estimate.tokens >= 4000 // 3 + 16_384
+    assert estimate.nano_usd >= 16_384 * 8000
+
+
+def test_an_unknown_price_with_a_cap_is_refused() -> None:
+    unknown = find_model("my-local-model")
+    assert unknown.price is None
+    check_cost_cap(unknown, None)
+    with pytest.raises(EvoEngineerError, match=r"price of 'my-local-model' is not known.*\$5"):
+        check_cost_cap(unknown, 5.0)
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("EVOENGINEER_API_KEY", raising=False)
+    with pytest.raises(UsageError, match=r"no key for gpt-4.1: set \$OPENAI_API_KEY"):
+        Endpoint(find_model("gpt-4.1"))
+    with pytest.raises(UsageError, match="--base-url"):
+        Endpoint(find_model("my-local-model"))
+    with pytest.raises(UsageError, match="must begin with http"):
+        Endpoint(find_model("gpt-4.1"), EndpointOptions(base_url="localhost:80"))
+
+
+def test_waits_grow_with_jitter_and_stay_below_the_longest() -> None:
+    from random import Random
+
+    policy = RetryPolicy(first_seconds=1, longest_seconds=8)
+    waits = [policy.wait_seconds(attempt, Random(attempt), None) for attempt in range(1, 9)]
+    for attempt, wait in enumerate(waits, 1):
+        assert min(2 ** (attempt - 1), 8) / 2 <= wait <= min(2 ** (attempt - 1), 8)
+    assert policy.wait_seconds(1, Random(0), 30.0) == 30.0
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("", None),
+        ("3", 3.0),
+        ("0.5", 0.5),
+        ("-1", 0.0),
+        ("soon", None),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", 10.0),
+    ],
+)
+def test_retry_after_in_all_forms(value: str | None, seconds: float | None) -> None:
+    assert retry_after(value, now=90.0) == seconds

@@ -1,0 +1,106 @@
+"""The rewriter: deterministic, a change every time, and rules that keep off what they do not understand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evoengineer
+from evoengineer.propose.parse import parse_reply
+from evoengineer.propose.protocol import ProposerError, Request
+from evoengineer.propose.rewriter import Change, Rewriter
+from evoengineer.propose.rules import RULES, BlockSize, FastMath, Reciprocal, Restrict, ShuffleTail, Unroll
+
+SOFTMAX = (Path(evoengineer.__file__).parent / "suites/starter/softmax/baseline.cu").read_text()
+
+
+def request(number: int = 1, source: str = SOFTMAX) -> Request:
+    return Request("run", number, "", "", "prompt", 0, 3, parents=(source,))
+
+
+def test_the_same_request_gives_the_same_text() -> None:
+    assert Rewriter().propose(request(4)) == Rewriter().propose(request(4))
+
+
+def test_proposals_differ_and_are_kernels() -> None:
+    sources = {parse_reply(Rewriter().propose(request(number)).text).code for number in range(40)}
+    assert len(sources) > 15
+    assert all("PYBIND11_MODULE" in source and source.strip() != SOFTMAX.strip() for source in sources)
+
+
+def test_a_reply_says_what_was_done_and_why() -> None:
+    parsed = parse_reply(Rewriter([BlockSize()]).propose(request()).text)
+    assert parsed.name.startswith("block of")
+    assert "block size" in parsed.thought
+
+
+def test_nothing_to_start_from_or_to_change_is_fatal() -> None:
+    for source in ("", "int main() {}"):
+        with pytest.raises(ProposerError) as error:
+            Rewriter().propose(request(source=source))
+        assert error.value.fatal
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_every_rule_applies_to_softmax(rule: object) -> None:
+    changes = [change for change in rule.changes(SOFTMAX) if change.source != SOFTMAX]  # type: ignore[attr-defined]
+    assert changes
+
+
+@given(st.text(alphabet="forint(){}<>=;+*/,.[] \n#_x12THREADS", max_size=200))
+def test_rules_take_any_text(text: str) -> None:
+    for rule in RULES:
+        assert all(isinstance(change, Change) for change in rule.changes(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("#define BLOCK_SIZE 256\n", "#define BLOCK_SIZE 128\n"),
+        ("const int threads = 256;", "const int threads = 128;"),
+        ("dim3 block(256);", "dim3 block(128);"),
+        ("run<<<n / 256, 256>>>(x);", "run<<<n / 256, 128>>>(x);"),
+        ("run<<<grid, 256, 0, stream>>>(x);", "run<<<grid, 128, 0, stream>>>(x);"),
+    ],
+)
+def test_block_sizes_are_found(text: str, changed: str) -> None:
+    assert changed in [change.source for change in BlockSize().changes(text)]
+
+
+def test_unrolling_replaces_an_earlier_factor() -> None:
+    once = next(iter(Unroll().changes("    for (int i = 0; i < n; ++i) a += x[i];\n"))).source
+    again = [change.source for change in Unroll().changes(once)]
+    assert all(text.count("#pragma unroll") == 1 for text in again)
+
+
+def test_restrict_touches_the_heads_of_kernels_only() -> None:
+    text = "__global__ void f(const float* x, float *y, int n) { float* z = y; }"
+    changed = next(iter(Restrict().changes(text))).source
+    assert (
+        changed
+        == "__global__ void f(const float* __restrict__ x, float * __restrict__ y, int n) { float* z = y; }"
+    )
+    assert next(iter(Restrict().changes(changed))).source == changed
+
+
+def test_fast_math_leaves_other_names_alone() -> None:
+    text = "y = expf(x) + std::exp(x) + my_exp(x) + logf(x);"
+    assert (
+        next(iter(FastMath().changes(text))).source == "y = __expf(x) + std::exp(x) + my_exp(x) + __logf(x);"
+    )
+
+
+def test_only_quotients_of_floats_become_products() -> None:
+    text = "int n = a / b; float sum = 0; y = x / sum;"
+    assert [change.source for change in Reciprocal().changes(text)] == [
+        text.replace("/ sum", "* (1.0f / sum)")
+    ]
+
+
+def test_a_tree_reduction_gets_a_shuffle_tail() -> None:
+    changed = next(iter(ShuffleTail().changes(SOFTMAX))).source
+    assert changed.count("__shfl_xor_sync") == 2
+    assert changed.count("half > 0; half /= 2") == 2, "only within the warp"

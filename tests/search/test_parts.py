@@ -1,0 +1,273 @@
+"""The small parts: prompts, knowledge, insights, embedding, methods in a user's file, settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.search.runs import Answers, evolve
+from tests.search.scripted import kernel, reply, task, verdict_of
+
+from evoengineer.errors import UsageError
+from evoengineer.judge.verdict import Outcome
+from evoengineer.search import knowledge, prompts
+from evoengineer.search.embedding import SimilarKernels, embed
+from evoengineer.search.guidance import View
+from evoengineer.search.insights import KEPT, InsightBook, Use
+from evoengineer.search.methods import METHODS, find_method
+from evoengineer.search.operators import FREE
+from evoengineer.search.records import Member
+from evoengineer.search.settings import NAMES, read_file, resolve
+from evoengineer.search.task import Task
+
+# -- prompts ---------------------------------------------------------------------------------------------
+
+
+def test_every_operator_has_its_template_and_every_template_is_used() -> None:
+    used = {
+        each.instruction for method in METHODS for each in (*method.opening, *method.cycle, method.fallback)
+    }
+    named = {name.removeprefix("operator_") for name in prompts.names() if name.startswith("operator_")}
+    assert used | {"repair"} == named
+
+
+def test_i1_tells_card_cuda_reference_shapes_constraints_and_baseline_time() -> None:
+    prompt, keys = FREE.prompt(View(task().with_baseline_time(42.5)))
+    assert keys == ("I1",)
+    for part in ("Toy card", "CUDA version 13.0", "def reference(x)", "x: float32 tensor [4, 4]", "PYBIND11_MODULE",
+                 "rows=7", "takes 42.50 us (simulated)", "Errors up to 1e-4"):  # fmt: skip
+        assert part in prompt.user
+
+
+def test_code_may_contain_dollars() -> None:
+    prompt, _ = FREE.prompt(View(task(baseline="// costs $5, $title and ${code}\n__global__")))
+    assert "// costs $5, $title and ${code}" in prompt.user
+
+
+def test_a_task_survives_the_archive() -> None:
+    assert Task.from_json(task().to_json()) == task()
+
+
+# -- knowledge -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("directives", "first"),
+    [
+        ({"bound": "DRAM_bandwidth"}, "dram"),
+        ({"bound": "shared_memory"}, "shared"),
+        ({"bound": "latency"}, "latency"),
+        ({"bound": "issue_slots"}, "issue"),
+        ({"profile": "bound_by_launch_overhead"}, "launch"),
+    ],
+)
+def test_bottlenecks_are_read_from_the_profile(directives: dict[str, str], first: str) -> None:
+    assert knowledge.bottlenecks(verdict_of(kernel("k", **directives)))[0] == first
+
+
+def test_no_profile_no_bottleneck() -> None:
+    assert knowledge.bottlenecks(verdict_of(kernel("k", outcome="wrong"))) == ()
+    assert knowledge.bottlenecks(verdict_of(kernel("k"))) == ()
+
+
+def test_techniques_treat_known_bottlenecks_and_every_bottleneck_has_one() -> None:
+    treated = {name for technique in knowledge.techniques() for name in technique.treats}
+    assert treated == set(knowledge.BOTTLENECKS)
+
+
+@given(
+    st.lists(st.sampled_from(knowledge.BOTTLENECKS), unique=True, max_size=3),
+    st.integers(0, 5),
+    st.integers(),
+)
+def test_chosen_techniques_are_distinct_and_fit(limits: list[str], count: int, seed: int) -> None:
+    chosen = knowledge.choose(limits, count, Random(seed))
+    assert len({technique.name for technique in chosen}) == len(chosen) == count
+    fitting = [technique for technique in knowledge.techniques() if set(technique.treats) & set(limits)]
+    for technique in chosen[: len(fitting)]:
+        assert not limits or technique in fitting
+
+
+# -- insights --------------------------------------------------------------------------------------------
+
+
+def test_insights_that_helped_come_first_and_one_failed_one_says_so() -> None:
+    book = InsightBook()
+    for number in range(1, 9):
+        book.add(f"good {number}", Use(number, Outcome.VALID, 1.5))
+    book.add("bad", Use(9, Outcome.COMPILE_ERROR, None))
+    for seed in range(20):
+        chosen = book.choose(3, Random(seed))
+        assert [insight.failed for insight in chosen] == [False, False, True]
+        assert "did not work; failed in proposal 9: compile_error" in chosen[-1].shown()
+        assert "(helped;" in chosen[0].shown()
+
+
+def test_later_uses_change_what_an_insight_is_worth() -> None:
+    book = InsightBook()
+    book.add("idea", Use(1, Outcome.VALID, 1.2))
+    for number in (2, 3, 4):
+        book.used(1, Use(number, Outcome.WRONG, None))
+    assert book[1].worth < 0
+    assert not book[1].failed
+    assert "made little difference; failed in proposal 4: wrong" in book[1].shown()
+
+
+def test_the_book_forgets_the_worst_and_stays_small() -> None:
+    book = InsightBook()
+    for number in range(200):
+        book.add(f"idea {number}", Use(number, Outcome.VALID, 1 + number / 100))
+    assert len(book) == KEPT
+    book.used(0, Use(300, Outcome.VALID, 1.0))  # forgotten: nothing happens
+    assert book.add("   ", Use(301, Outcome.VALID, 1.0)) is None
+
+
+# -- embedding -------------------------------------------------------------------------------------------
+
+
+def member(number: int, source: str) -> Member:
+    return Member(number, source, "", "", 10.0 + number, (1, 1), 1.0)
+
+
+def test_alike_texts_lie_close_together() -> None:
+    def likeness(a: str, b: str) -> float:
+        return sum(x * y for x, y in zip(embed(a), embed(b), strict=True))
+
+    tiled = "__shared__ float tile[32][33]; tile[threadIdx.y][threadIdx.x] = a[i]; __syncthreads();"
+    renamed = tiled.replace("32", "16").replace("33", "17")
+    other = "for (int k = 0; k < n; ++k) sum += expf(x[k] - largest);"
+    assert likeness(tiled, tiled) == pytest.approx(1.0)
+    assert likeness(tiled, renamed) > 0.9 > likeness(tiled, other)
+    assert embed("") == [0.0] * 256
+
+
+def test_the_nearest_kernels_are_retrieved_fastest_first() -> None:
+    index = SimilarKernels()
+    for number in range(100):
+        index.add(member(number, f"float v{'a' * (number % 7)} = x[i] * {number};"))
+    near = index.nearest("float v = x[i] * 3;", 5)
+    assert len({each.number for each in near}) == 5
+    assert [each.time_us for each in near] == sorted(each.time_us for each in near)
+    assert all(each.number < 64 for each in near), "the slowest are forgotten"
+
+
+# -- methods ---------------------------------------------------------------------------------------------
+
+OWN = '''
+from evoengineer.search.guidance import TaskContext
+from evoengineer.search.methods import Method
+from evoengineer.search.operators import Operator
+from evoengineer.search.populations import Choice
+
+class Newest:
+    """Keeps the newest kernel, whatever its speed."""
+    def __init__(self):
+        self.kept = None
+    def seed(self, member):
+        self.kept = member
+    def add(self, member, island):
+        self.kept = member
+    def choose(self, count, random):
+        return Choice((self.kept,) if self.kept and count else ())
+
+class Poem:
+    key = "poem"
+    def render(self, view):
+        return "# Poem\\n\\nRoses are red."
+
+poetic = Operator("poetic", 1, (TaskContext(current=True), Poem()), "Write a kernel that rhymes.", least=0)
+mine = Method("mine", "my own", Newest, (poetic,), fallback=poetic, lookahead=1)
+'''
+
+
+def test_a_method_operator_guidance_and_population_of_the_users_own(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(OWN)
+    method, fingerprint = find_method(f"{path}:mine")
+    assert fingerprint
+    answers = Answers(lambda r: reply(f"k{r.number}", time=100 + r.number))
+    done = evolve(tmp_path, answers, method=method, trials=4)
+    assert done.rows("operator, guidance", "number > 0") == [("poetic", "I1,poem")] * 4
+    assert "Roses are red" in answers.prompt(1)
+    assert "Write a kernel that rhymes." in answers.prompt(1)
+    parents = [row[0] for row in done.archive.connection.execute("SELECT parent FROM lineage ORDER BY child")]
+    assert parents == [0, 1, 2, 3], "the newest, although it is slower"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ful", r"did you mean full\?"),
+        ("none.py:x", "no such file"),
+        ("{own}:other", "no Method 'other'; it has: mine"),
+        ("{bad}:x", "ZeroDivisionError"),
+    ],
+)
+def test_a_wrong_method_is_refused(name: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "bad.py").write_text("1 / 0")
+    with pytest.raises(UsageError, match=words):
+        find_method(name.format(own=tmp_path / "own.py", bad=tmp_path / "bad.py"))
+
+
+# -- settings --------------------------------------------------------------------------------------------
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    return path
+
+
+def test_flags_win_over_the_file_and_the_file_over_the_defaults(tmp_path: Path) -> None:
+    file = read_file(
+        write(tmp_path, 'problem = "softmax"\ntrials = 10\nmodel = "gpt-4.1"\nmax_cost = 5\nseed = 3')
+    )
+    settings = resolve({"trials": 20, "rewriter": True}, file)
+    assert (settings.problem, settings.trials, settings.seed, settings.method) == ("softmax", 20, 3, "full")
+    assert settings.max_cost == 5.0
+    assert settings.rewriter
+    assert settings.model is None, "a flag replaces the file's proposer"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("trails = 3", r"unknown key 'trails' \(did you mean trials\?\); valid: problem, method"),
+        ("trials = ", "Invalid value"),
+    ],
+)
+def test_a_wrong_file_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=words):
+        read_file(write(tmp_path, text))
+    with pytest.raises(UsageError, match="No such file"):
+        read_file(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "which problem"),
+        ({"problem": "p", "trials": "ten"}, "trials must be a int, not 'ten'"),
+        ({"problem": "p", "trials": True}, "trials must be a int, not True"),
+        ({"problem": "p", "trials": 0}, "trials must be positive, not 0"),
+        ({"problem": "p", "match": "luck"}, "match must be prompt or order"),
+        ({"problem": "p", "model": "a", "replay": "b"}, "choose one of --model, --replay"),
+        ({"problem": "p", "max_cost": -1.0}, "must not be negative"),
+    ],
+)
+def test_wrong_settings_are_refused(given: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        resolve(given)
+
+
+def test_every_setting_has_help() -> None:
+    from dataclasses import fields
+
+    from evoengineer.search.settings import Settings
+
+    assert all(each.metadata["help"] for each in fields(Settings))
+    assert set(NAMES) == {each.name for each in fields(Settings)}
