@@ -21,6 +21,7 @@ KERNELS = {
     "legacy": 3,
     "library": 1,
     "network": 1,
+    "odd": 5,
     "reductions": 5,
     "streams": 1,
 }

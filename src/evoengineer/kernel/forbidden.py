@@ -25,7 +25,7 @@ _RESERVED = re.compile(
 _FOREIGN = re.compile(r"\s*#\s*(?:include|embed)\s*[<\"]((?:/|\.\./|[^>\"]*/\.\./)[^>\"]*)[>\"]")
 _NO_MEMBER = re.compile(r'(?:namespace|class) "(?P<scope>[\w:]+)" has no member "(?P<name>\w+)"')
 _NO_OPERATOR = re.compile(r'no operator "(?P<name>[^"]+)" matches these operands')
-_QUALIFIED = re.compile(r"\b(?:torch|at|c10)::(?P<name>\w+)::")
+_QUALIFIED = re.compile(r"\b(?:torch|at|c10)(?:::\w+)+")
 
 
 def forbidden_in_text(source: str) -> tuple[Diagnostic, ...]:
@@ -85,8 +85,10 @@ def _operation(diagnostic: Diagnostic) -> str:
         return f"operator {operator['name']} on tensors"
     if "must be a class or namespace name" in diagnostic.message:
         for qualified in _QUALIFIED.finditer(diagnostic.source_line):
-            if qualified["name"] in _OPERATIONS:
-                return qualified[0].rstrip(":")
+            names = qualified[0].split("::")
+            found = next((i for i, name in enumerate(names) if name in _OPERATIONS), 0)
+            if found:
+                return "::".join(names[: found + 1])
     return ""
 
 

@@ -105,6 +105,14 @@ struct alignas(2) BFloat16 {
     C10_HOST_DEVICE inline R operator/(U a, T b) { return static_cast<R>(a) / static_cast<R>(b); }
 EVO_FLOAT16_OPERATORS(Half)
 EVO_FLOAT16_OPERATORS(BFloat16)
+#ifdef __CUDACC__
+__device__ inline Half __ldg(const Half *place) {
+    return Half(::__ldg(reinterpret_cast<const unsigned short *>(place)), Half::from_bits());
+}
+__device__ inline BFloat16 __ldg(const BFloat16 *place) {
+    return BFloat16(::__ldg(reinterpret_cast<const unsigned short *>(place)), BFloat16::from_bits());
+}
+#endif
 C10_HOST_DEVICE inline bool operator<(BFloat16 a, BFloat16 b) { return static_cast<float>(a) < static_cast<float>(b); }
 C10_HOST_DEVICE inline bool operator>(BFloat16 a, BFloat16 b) { return static_cast<float>(a) > static_cast<float>(b); }
 

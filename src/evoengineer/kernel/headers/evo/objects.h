@@ -169,6 +169,7 @@ bool isinstance(const object &value) {
     else if constexpr (std::is_same<T, int_>::value) return value.value().kind == EVO_INTEGER;
     else if constexpr (std::is_same<T, float_>::value) return value.value().kind == EVO_FLOAT;
     else if constexpr (std::is_same<T, bool_>::value) return value.value().kind == EVO_BOOLEAN;
+    else if constexpr (std::is_base_of<object, T>::value) return false; /* *args and **kwargs are not passed */
     else return ::evo::Caster<T>().load(value.value());
 }
 
