@@ -42,6 +42,8 @@ class DeviceOptions:
         DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: no simulated times
     )
     sampled_only: bool = False  # run only those: results are partial, times are the same
+    extra_blocks: int = 0  # that run besides the sampled ones, drawn from `extra_seed`
+    extra_seed: int = 0
     reuse_profiles: bool = (
         True  # a launch like an earlier one takes its times; false: every launch is counted
     )

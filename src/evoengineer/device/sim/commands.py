@@ -166,7 +166,13 @@ class Commands:
         engine.tick_limit = options.limits.max_instructions
         engine.wall_limit_seconds = options.limits.max_seconds
         engine.reversed_blocks = block_order == "reversed"
-        engine.set_sampling(options.sample_blocks, options.sampled_only, options.reuse_profiles)
+        engine.set_sampling(
+            options.sample_blocks,
+            options.sampled_only,
+            options.reuse_profiles,
+            options.extra_blocks,
+            options.extra_seed,
+        )
         self.memory.poison = options.poison
 
     @property

@@ -179,6 +179,8 @@ class ControlledDevice:
         memory_bytes: int | None = None,
         sample_blocks: int | None = None,
         sampled_only: bool | None = None,
+        extra_blocks: int | None = None,
+        extra_seed: int | None = None,
         reuse_profiles: bool | None = None,
         poison: bool | None = None,
     ) -> None:
@@ -195,6 +197,8 @@ class ControlledDevice:
             "memory_bytes": memory_bytes,
             "sample_blocks": sample_blocks,
             "sampled_only": sampled_only,
+            "extra_blocks": extra_blocks,
+            "extra_seed": extra_seed,
             "reuse_profiles": reuse_profiles,
             "poison": poison,
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+import random
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -101,6 +102,7 @@ class Engine:
         self._profiler: Profiler | None = None
         self._sample_blocks, self._sampled_only = sample_blocks, sampled_only
         self._reuse_profiles, self._counted = True, 0
+        self._extra_blocks, self._chance = 0, random.Random(0)
         self._params = self.memory.allocate(structs.CONSTANT, 32768)
         self._workspace = self.memory.allocate(structs.DEVICE, 4096)
         if "init" in checks:
@@ -108,8 +110,12 @@ class Engine:
             self.memory.mark_initialised(self._params, 32768)
             self.memory.mark_initialised(self._workspace, 4096)
 
-    def set_sampling(self, sample_blocks: int, sampled_only: bool, reuse_profiles: bool = True) -> None:
+    def set_sampling(
+        self, sample_blocks: int, sampled_only: bool, reuse_profiles: bool = True, extra_blocks: int = 0, seed: int = 0
+    ) -> None:
         """How many blocks of a grid are counted from now on (0: none), and whether only those run.
+
+        Besides those, `extra_blocks` run that are drawn from the seed.
 
         Counting that begins anew finds cold caches and no earlier launch to take times from.
         """
@@ -117,6 +123,7 @@ class Engine:
             self._profiler = None
         self._sample_blocks, self._sampled_only = sample_blocks, sampled_only
         self._reuse_profiles = reuse_profiles
+        self._extra_blocks, self._chance = extra_blocks, random.Random(seed)
 
     def _active_profiler(self, module: LinkedModule) -> Profiler | None:
         """What counts launches of the module; None while nothing is counted."""
@@ -280,6 +287,13 @@ class Engine:
         # Blocks that wait for each other must all run.
         if self._sampled_only and not cooperative and not request.flags & abi.SPINS:
             request.flags |= abi.SAMPLED_ONLY
+            chosen = self._chosen(samples, request.grid[0] * request.grid[1] * request.grid[2])
+            request.chosen, request.chosen_count = (c.c_uint64 * len(chosen))(*chosen), len(chosen)
+
+    def _chosen(self, samples: tuple[int, ...], blocks: int) -> list[int]:
+        """The samples, and blocks that nobody could have guessed."""
+        extra = self._chance.sample(range(blocks), min(self._extra_blocks, blocks)) if self._extra_blocks else []
+        return sorted({*samples, *extra})
 
     def _request(self, module: Module, image: KernelImage) -> structs.Launch:
         """The part of a launch that stays the same for a compiled kernel."""

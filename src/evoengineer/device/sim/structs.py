@@ -127,6 +127,8 @@ class Launch(c.Structure):
         ("count_bytes", c.POINTER(c.c_uint8)),
         ("trace_limit", c.c_uint64),
         ("clock_start", c.c_uint64),
+        ("chosen", c.POINTER(c.c_uint64)),
+        ("chosen_count", c.c_uint64),
         ("error", ErrorRecord),
     )
 

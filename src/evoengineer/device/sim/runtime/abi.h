@@ -145,7 +145,7 @@ enum LaunchFlags : uint32_t {
     kCheckAccess = 32,    // code was compiled with rt_access at every memory site
     kCheckRace = 64,
     kCheckInit = 128,
-    kSampledOnly = 256,   // of the grid, run only the blocks in Launch::samples
+    kSampledOnly = 256,   // of the grid, run only the blocks in Launch::chosen
     kReversed = 512,      // the last block of the grid comes first
 };
 
@@ -198,5 +198,7 @@ struct Launch {
     const uint8_t* count_bytes;  // per site: bytes per lane of the machine instruction, 0 = merged away
     uint64_t trace_limit;      // accesses kept per warp, for the cache model
     uint64_t clock_start;      // simulated cycles when the launch starts
+    const uint64_t* chosen;    // kSampledOnly: the blocks to run, ascending, the samples among them
+    uint64_t chosen_count;
     ErrorRecord error;         // out; code kNoError when the launch went well
 };

@@ -97,7 +97,7 @@ void reset_warp(WarpState& w) { fibre_reset(*w.fibre, warp_main, &w, w.worker->r
 
 void place_block(BlockState& b, const Launch& launch, uint64_t index) {
     b.index = index;
-    if (launch.flags & kSampledOnly) index = launch.samples[index];
+    if (launch.flags & kSampledOnly) index = launch.chosen[index];
     else if (launch.flags & kReversed) index = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2] - 1 - index;
     b.counted = launch.sample_count ? counted_of(launch, index) : nullptr;
     b.ctaid[0] = uint32_t(index % launch.grid[0]);

@@ -88,7 +88,7 @@ int32_t rt_launch(Launch* launch) {
     run.blocks = uint64_t(launch->grid[0]) * launch->grid[1] * launch->grid[2];
     run.block_threads = launch->block[0] * launch->block[1] * launch->block[2];
     if (run.blocks == 0 || run.block_threads == 0) return kNoError;
-    if (launch->flags & kSampledOnly) run.blocks = launch->sample_count;
+    if (launch->flags & kSampledOnly) run.blocks = launch->chosen_count;
     if (run.blocks == 0) return kNoError;
     run.warp_count = (run.block_threads + kLanes - 1) / kLanes;
     if (run.warp_count > kMaxWarps) {
