@@ -25,8 +25,8 @@ cases = [
         padding_depth=0, padding_height=3, padding_width=0,
     ),
     Case.bench(
-        batch=4, channels=8, size=32, filters=16, kernel_depth=2, kernel_height=3, kernel_width=5,
-        padding_depth=1, padding_height=1, padding_width=2,
+        batch=4, channels=8, size=32, filters=16, kernel_depth=1, kernel_height=3, kernel_width=5,
+        padding_depth=0, padding_height=1, padding_width=2,
     ),
 ]
 # fmt: on
