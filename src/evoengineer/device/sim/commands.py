@@ -5,6 +5,8 @@ CUDA allows. A kernel's failure poisons the context: everything after it returns
 Owns memory contents, loaded modules, texture objects and the simulated clock; the socket is server.py's.
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import gc
@@ -13,6 +15,7 @@ import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from evoengineer.device.occupancy import DEFAULT_REGISTERS, KernelResources, blocks_per_multiprocessor
 from evoengineer.device.options import DeviceOptions
@@ -28,8 +31,10 @@ from evoengineer.device.sim.properties import device_attributes, device_properti
 from evoengineer.device.sim.protocol import Op
 from evoengineer.device.sim.texture_command import read_texture
 from evoengineer.device.sim.textures import TextureObjects
-from evoengineer.device.sim.timing.profile import LaunchProfile
 from evoengineer.errors import DeviceError, EvoEngineerError, PtxError, UnsupportedError, UsageError
+
+if TYPE_CHECKING:
+    from evoengineer.device.sim.timing.profile import LaunchProfile
 
 INVALID_IMAGE, NO_KERNEL_IMAGE, INVALID_PTX = 200, 209, 218  # cudaError
 INVALID_HANDLE, LAUNCH_FAILURE, NOT_SUPPORTED, UNKNOWN = 400, 719, 801, 999

@@ -11,23 +11,27 @@ import os
 import random
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from evoengineer.device.occupancy import DEFAULT_REGISTERS
 from evoengineer.device.profile import Profile
 from evoengineer.device.sim import structs
 from evoengineer.device.sim.codegen import abi
-from evoengineer.device.sim.image import KernelImage
 from evoengineer.device.sim.native import Memory, launch, load_runtime
-from evoengineer.device.sim.program import MODES, LinkedModule, link, refuse_unsupported
-from evoengineer.device.sim.ptx.body import parse_body
-from evoengineer.device.sim.ptx.model import Function
 from evoengineer.device.sim.report import cuda_error, describe
-from evoengineer.device.sim.timing.analysis import Shape
-from evoengineer.device.sim.timing.profile import LaunchProfile
-from evoengineer.device.sim.timing.profiler import Profiler, count_bytes_array
 from evoengineer.errors import DeviceError, UsageError
 
+# What reads and translates PTX is imported when there is some (or by `warm_up`): it takes longer than all the
+# rest of a device's start.
+if TYPE_CHECKING:
+    from evoengineer.device.sim.image import KernelImage
+    from evoengineer.device.sim.program import LinkedModule
+    from evoengineer.device.sim.ptx.model import Function
+    from evoengineer.device.sim.timing.profile import LaunchProfile
+    from evoengineer.device.sim.timing.profiler import Profiler
+
 CHECKS = ("memory", "race", "init")
+MODES = ("optimised", "varying")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
 REGISTER_FILE = 65536  # 32-bit registers a block may have, on every card since 2012
 
@@ -110,8 +114,19 @@ class Engine:
             self.memory.mark_initialised(self._params, 32768)
             self.memory.mark_initialised(self._workspace, 4096)
 
+    @staticmethod
+    def warm_up() -> None:
+        """Import now what the first kernel needs."""
+        from evoengineer.device.sim import image  # noqa: F401
+        from evoengineer.device.sim.timing import profiler  # noqa: F401
+
     def set_sampling(
-        self, sample_blocks: int, sampled_only: bool, reuse_profiles: bool = True, extra_blocks: int = 0, seed: int = 0
+        self,
+        sample_blocks: int,
+        sampled_only: bool,
+        reuse_profiles: bool = True,
+        extra_blocks: int = 0,
+        seed: int = 0,
     ) -> None:
         """How many blocks of a grid are counted from now on (0: none), and whether only those run.
 
@@ -130,6 +145,8 @@ class Engine:
         if not self._sample_blocks:
             return None
         if self._profiler is None:
+            from evoengineer.device.sim.timing.profiler import Profiler
+
             self._profiler = Profiler(self.profile, self.memory, self._sample_blocks)
         self._profiler.assemble(module)
         return self._profiler
@@ -145,6 +162,8 @@ class Engine:
 
     def load_module(self, texts: list[str]) -> Module:
         """Link PTX texts and place their variables in device memory."""
+        from evoengineer.device.sim.program import link
+
         linked = link(texts)
         self._active_profiler(linked)
         variables: dict[str, DeviceVariable] = {}
@@ -210,6 +229,9 @@ class Engine:
         check_access = bool(self.checks & {"race", "init"})
         key = (kernel, block, check_access)
         if key not in module.images:
+            from evoengineer.device.sim.image import KernelImage
+            from evoengineer.device.sim.program import refuse_unsupported
+
             refuse_unsupported(module.linked.functions[kernel])
             module.images[key] = KernelImage(
                 module.linked, kernel, block, self.mode, check_access, self.profile.sm_count
@@ -266,6 +288,8 @@ class Engine:
         if profiler is not None:
             if samples:
                 resources = profiler.resources(image, info.registers if info else DEFAULT_REGISTERS)
+                from evoengineer.device.sim.timing.analysis import Shape
+
                 shape = Shape(grid, block, shared_bytes, resources, self.profile)
                 profiler.measure(key, shape, image, samples, buffers)
             profile = profiler.evaluate(key, kernel, buffers)
@@ -282,6 +306,8 @@ class Engine:
             assert self._profiler is not None
             warps = -(-request.block[0] * request.block[1] * request.block[2] // 32)
             request.samples = (c.c_uint64 * len(samples))(*samples)
+            from evoengineer.device.sim.timing.profiler import count_bytes_array
+
             request.count_bytes = count_bytes_array(self._profiler.code(image))
             request.trace_limit = self._profiler.trace_limit(len(samples), warps)
         # Blocks that wait for each other must all run.
@@ -292,7 +318,9 @@ class Engine:
 
     def _chosen(self, samples: tuple[int, ...], blocks: int) -> list[int]:
         """The samples, and blocks that nobody could have guessed."""
-        extra = self._chance.sample(range(blocks), min(self._extra_blocks, blocks)) if self._extra_blocks else []
+        extra = (
+            self._chance.sample(range(blocks), min(self._extra_blocks, blocks)) if self._extra_blocks else []
+        )
         return sorted({*samples, *extra})
 
     def _request(self, module: Module, image: KernelImage) -> structs.Launch:
@@ -342,6 +370,8 @@ def kernel_info(linked: LinkedModule, function: Function) -> KernelInfo:
         end = -(-end // param.align) * param.align
         offsets.append(end)
         end += param.bytes
+    from evoengineer.device.sim.ptx.body import parse_body
+
     body = parse_body(function)
     shared = sum(v.bytes for v in body.variables if v.space == "shared")
     local = sum(v.bytes for v in body.variables if v.space == "local")

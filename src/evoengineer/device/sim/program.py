@@ -12,7 +12,6 @@ from evoengineer.device.sim.ptx.model import Addr, Function, Instr, Operand, Reg
 from evoengineer.device.sim.ptx.parser import parse_module
 from evoengineer.errors import PtxError, UnsupportedError
 
-MODES = ("optimised", "varying")
 RESERVED_BYTES = 1024  # shared memory that the system keeps for itself in every block
 
 

@@ -90,7 +90,11 @@ class Server:
 
     def serve(self) -> int:
         """Until the client says goodbye or goes; with a control socket: until that closes."""
+        cold = True
         while self._link is not None or self._control is not None:
+            if cold and not self._wait(0):
+                self.commands.engine.warm_up()  # nobody waits for us: the first module will
+                cold = False
             self._wait()
             if self._control is not None and not self._control.step():
                 return self.exit_code()
@@ -101,7 +105,8 @@ class Server:
                 self.detach()
         return self.exit_code()
 
-    def _wait(self) -> None:
+    def _wait(self, milliseconds: int | None = None) -> bool:
+        """Until there is something to do; whether there is, if the time is limited."""
         poll = select.poll()
         link = self._link
         if link is not None:
@@ -109,7 +114,7 @@ class Server:
             poll.register(link.sock, select.POLLOUT if link.behind else select.POLLIN)
         if self._control is not None:
             poll.register(self._control.sock, select.POLLIN)
-        poll.poll()
+        return bool(poll.poll(milliseconds))
 
     def drain(self) -> None:
         """Carry out what the client had sent by now, so that a mark counts it."""
