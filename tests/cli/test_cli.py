@@ -9,6 +9,7 @@ import pytest
 from evoengineer import __version__
 from evoengineer.cli import main
 from evoengineer.cli.sim import split_arguments
+from evoengineer.device.profile import profile_names
 
 
 def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -22,7 +23,7 @@ def test_devices_lists_every_card(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].split()[:3] == ["DEVICE", "CARD", "CC"]
     card = next(line for line in lines if line.startswith("sim:rtx4090 (default)"))
     assert " ".join(card.split()).startswith("sim:rtx4090 (default) NVIDIA GeForce RTX 4090 8.9 128")
-    assert len(lines) == 12
+    assert len(lines) == 1 + len(profile_names())
 
 
 @pytest.mark.parametrize(
