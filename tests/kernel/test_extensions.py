@@ -14,7 +14,7 @@ KERNELS = {
     "accessors": 3,
     "convolution": 4,
     "cpu": 0,
-    "dispatch": 21,
+    "dispatch": 23,
     "elementwise": 5,
     "halves": 13,
     "inline": 1,
