@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from boundary import CallError, Dtype, Runner
 
@@ -107,6 +108,20 @@ def test_conversions_round_as_pytorch_does(runner: Runner) -> None:
     assert by_type[5] == ("float64", (0.0, 0.0, 9.0, 9.0))
     assert by_type[6][1] == pytest.approx((0.1, 3.9, -2.7, 65520.0), rel=1e-6)
     assert by_type[8] == ("int64", (0, -2, 3, 65520))
+
+
+def test_half_precision_rounds_like_numpy(runner: Runner) -> None:
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)[::7]
+    between = (halves[1:] + halves[:-1]) / 2  # ties
+    draws = np.random.default_rng(1).normal(size=500).astype(np.float32) * np.float32(10.0) ** np.arange(
+        -9, 1
+    ).repeat(50)
+    values = np.concatenate([halves, between, draws, -draws, np.float32([65519, 65520, 1e-8, 2.98e-8, 3e-8])])
+    values = values[: len(values) // 2 * 2].astype(np.float32)
+    results = runner.call("conversions", runner.tensor("float32", (2, len(values) // 2), values.tolist()))
+    with np.errstate(over="ignore"):
+        expected = values.astype(np.float16)
+    assert np.array_equal(np.array(results[2].elements, dtype=np.float16), expected)
 
 
 def test_what_a_tensor_says_of_itself(runner: Runner) -> None:
