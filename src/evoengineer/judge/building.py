@@ -67,7 +67,9 @@ def _rejected(failure: BuildFailure) -> Rejected:
     first = failure.diagnostics[0] if failure.diagnostics else None
     place = f"line {first.line}: " if first and first.line else ""
     what = f"{place}{first.message}" if first else "the compiler gave no reason"
-    verb = {"forbidden": "forbidden", "timed_out": "compiling took too long"}.get(failure.outcome, "does not compile")
+    verb = {"forbidden": "forbidden", "timed_out": "compiling took too long"}.get(
+        failure.outcome, "does not compile"
+    )
     return Rejected(
         outcome,
         f"{verb}: {what}",

@@ -25,6 +25,7 @@ from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
 from evoengineer.problem.model import Problem
 
+
 class CudaWorker:
     def __init__(self, options: JudgeOptions, run_seed: int, threads: int) -> None:
         self._options, self._run_seed = options, run_seed

@@ -1,6 +1,7 @@
 """What the wrong elements have in common: the hint that tells a missing guard from a missing barrier.
 
-`pattern_of` tries explanations from the most to the least telling; one that is given holds for all wrong elements. Imports torch: reference process only.
+`pattern_of` tries explanations from the most to the least telling; one that is given holds for all wrong
+elements. Imports torch: reference process only.
 """
 
 from __future__ import annotations
@@ -21,16 +22,13 @@ def pattern_of(wrong: torch.Tensor, expected: torch.Tensor, actual: torch.Tensor
 
 
 def _unwritten(values: torch.Tensor) -> str:
-    """The judge fills outputs with all-ones bytes before the call."""
-    size = values.element_size()
+    return f"all {values.numel()} of them were never written" if bool(is_unwritten(values).all()) else ""
+
+
+def is_unwritten(values: torch.Tensor) -> torch.Tensor:
+    """Which elements still are what the judge fills outputs with before the call: all-ones bytes."""
     integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    if (
-        size in integers
-        and values.dtype is not torch.bool
-        and bool((values.view(integers[size]) == -1).all())
-    ):
-        return f"all {values.numel()} of them were never written"
-    return ""
+    return values.view(integers[values.element_size()]) == -1
 
 
 def _special_values(values: torch.Tensor) -> str:

@@ -9,6 +9,7 @@ is timed, so that all kernels are timed on the same.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import secrets
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ DRAWS = 5
 # A draw of the bench case costs about a second of simulation for this much work.
 _FLOPS_PER_DRAW, _BYTES_PER_DRAW = 4e9, 4e8
 _BENCH_SECONDS = 0.25
+# What the simulated GPU does in about half a second, for kernels of the slower kind.
+_SIMULATED_FLOPS, _SIMULATED_BYTES = 1.5e8, 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +37,18 @@ class PlannedDraw:
 
 
 def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[PlannedDraw, ...]:
-    """Check cases first, in order; then the bench case, the timed draw first."""
+    """Check cases first, the largest first, as it says most about what is wrong; then the bench case."""
     problem = description.problem
     draws = []
-    for index, case in enumerate(problem.cases):
-        if case.kind is CaseKind.CHECK:
-            for k, distribution in enumerate(islice(cycle(problem.distributions), DRAWS)):
-                draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
+    checks = [index for index, case in enumerate(problem.cases) if case.kind is CaseKind.CHECK]
+    for index in sorted(checks, key=lambda each: -math.prod(problem.cases[each].sizes.values())):
+        for k, distribution in enumerate(islice(cycle(problem.distributions), DRAWS)):
+            draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
     bench = problem.cases.index(problem.bench_case)
     draws.append(
-        PlannedDraw(bench, _timed_distribution(problem.distributions), _seed(run_seed, "", bench, 0), True, True)
+        PlannedDraw(
+            bench, _timed_distribution(problem.distributions), _seed(run_seed, "", bench, 0), True, True
+        )
     )
     for k, distribution in enumerate(islice(cycle(problem.distributions), bench_draws(description) - 1)):
         draws.append(PlannedDraw(bench, distribution, _seed(run_seed, kernel, bench, k + 1), True))
@@ -54,13 +59,20 @@ def timed_draws(problem: Problem, run_seed: int, count: int) -> tuple[PlannedDra
     """Sets of inputs for measuring on a real GPU, all different."""
     bench = problem.cases.index(problem.bench_case)
     distribution = _timed_distribution(problem.distributions)
-    return tuple(PlannedDraw(bench, distribution, _seed(run_seed, "timed", bench, k), True, True) for k in range(count))
+    return tuple(
+        PlannedDraw(bench, distribution, _seed(run_seed, "timed", bench, k), True, True) for k in range(count)
+    )
 
 
 def bench_draws(description: Description) -> int:
     """How many draws of the bench case are worth their time; at least the timed one."""
     cost = description.flops() / _FLOPS_PER_DRAW + description.moved_bytes() / _BYTES_PER_DRAW
     return max(1, min(DRAWS, int(_BENCH_SECONDS / cost) if cost > 0 else DRAWS))
+
+
+def too_large(description: Description) -> bool:
+    """Whether running the whole bench case on the simulated GPU would take seconds: then only some blocks run."""
+    return description.flops() / _SIMULATED_FLOPS + description.moved_bytes() / _SIMULATED_BYTES > 1.0
 
 
 def secret_seed() -> int:

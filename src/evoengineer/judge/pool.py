@@ -36,7 +36,9 @@ class JudgePool:
     Several pools may share `workers`, which then stay open.
     """
 
-    def __init__(self, description: Description, options: JudgeOptions, workers: Workers | None = None) -> None:
+    def __init__(
+        self, description: Description, options: JudgeOptions, workers: Workers | None = None
+    ) -> None:
         self._target = target_of(options.device)
         require_isolation(options.unsafe)
         self.description, self.options = description, options

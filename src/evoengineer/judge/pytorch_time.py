@@ -15,7 +15,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evoengineer.judge.measurement import FLUSH_BYTES, INPUT_SETS, LEAST_REPETITIONS, WARM_UP_CALLS, WARM_UP_SECONDS
+from evoengineer.judge.measurement import (
+    FLUSH_BYTES,
+    INPUT_SETS,
+    LEAST_REPETITIONS,
+    WARM_UP_CALLS,
+    WARM_UP_SECONDS,
+)
 from evoengineer.problem.model import Distribution, Problem
 
 
@@ -32,7 +38,10 @@ def pytorch_times(problem: Problem, device: str) -> tuple[float | None, float | 
 
 
 def time_calls(
-    call: Callable[[int], Any], sets: int, before: Callable[[], None], elapsed_us: Callable[[Callable[[], Any]], float]
+    call: Callable[[int], Any],
+    sets: int,
+    before: Callable[[], None],
+    elapsed_us: Callable[[Callable[[], Any]], float],
 ) -> float:
     """The median of timed calls on rotating inputs."""
     begin, calls = time.monotonic(), 0
@@ -78,7 +87,10 @@ def main(arguments: Sequence[str]) -> int:
     def eager(number: int) -> Any:
         return live.outputs(case, on_device[number], double=False)
 
-    times: dict[str, float | None] = {"eager_us": time_calls(eager, INPUT_SETS, flush, elapsed_us), "compiled_us": None}
+    times: dict[str, float | None] = {
+        "eager_us": time_calls(eager, INPUT_SETS, flush, elapsed_us),
+        "compiled_us": None,
+    }
     try:
         compiled = torch.compile(eager)
         times["compiled_us"] = time_calls(compiled, INPUT_SETS, flush, elapsed_us)

@@ -7,6 +7,7 @@ judge turns into a verdict; what the runner says is not trusted beyond that (see
 from __future__ import annotations
 
 import socket
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from evoengineer.judge.sandbox import Sandboxed
 
 _MOST_REPLY_BYTES = 1 << 20
 _MOST_LOG_BYTES = 4000
+_ENDING_SECONDS = 3.0
 
 
 class FailureKind(IntEnum):
@@ -184,7 +186,10 @@ class RunnerProcess:
         return CandidateFailure(FailureKind.LATE, "the candidate did not finish within its time limit")
 
     def _ended(self) -> CandidateFailure:
-        ending = self._process.kill()  # it has closed its channel: whatever is left of it goes, too
+        try:
+            ending = self._process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            ending = self._process.kill()  # it has closed its channel without ending
         if ending.timed_out:
             return self._late()
         return CandidateFailure(

@@ -22,8 +22,9 @@ from evoengineer.judge.reference import ReferenceProcess, Staged
 from evoengineer.judge.runner_process import Called, CandidateFailure, Fetched, RunnerProcess, no_forward
 from evoengineer.judge.runner_start import start_runner
 
-_ALL_CHECKS = frozenset({"race", "init"})
-_NO_MORE_CHECKS: frozenset[str] = frozenset()
+_CHECKS = {Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"})}  # besides those always on
+_TIMED = (Mode.TIMED, Mode.SAMPLED)
+_EXTRA_BLOCKS = 48  # that run besides those counted for the timing model, whose choice is no secret
 _MARK_SECONDS = 30.0
 
 
@@ -42,8 +43,8 @@ class SimulatedGpu:
         self._device.close()
 
     @contextmanager
-    def load(self, library: Path, reference: ReferenceProcess) -> Iterator[SimulatedStage]:
-        """A candidate's library in a runner of its own."""
+    def load(self, library: Path, reference: ReferenceProcess, seed: int) -> Iterator[SimulatedStage]:
+        """A candidate's library in a runner of its own; the seed decides which blocks run where only some do."""
         if self._used:
             try:
                 self._device.new_client()
@@ -60,7 +61,7 @@ class SimulatedGpu:
             )  # fmt: skip
             with runner:
                 try:
-                    stage = SimulatedStage(self._device, runner)
+                    stage = SimulatedStage(self._device, runner, seed)
                     stage.open(library)
                     yield stage
                 finally:
@@ -70,8 +71,8 @@ class SimulatedGpu:
 class SimulatedStage:
     """A candidate on the simulated GPU."""
 
-    def __init__(self, device: ControlledDevice, runner: RunnerProcess) -> None:
-        self._device, self._runner = device, runner
+    def __init__(self, device: ControlledDevice, runner: RunnerProcess, seed: int) -> None:
+        self._device, self._runner, self._seed = device, runner, seed
         self._mode: Mode | None = None
         self.timed: Region | None = None  # the record of the timed call
 
@@ -99,7 +100,7 @@ class SimulatedStage:
         except CandidateFailure as failure:
             raise self._rejection(failure, where) from failure
         region = self._mark(where)
-        if mode is Mode.TIMED:
+        if mode in _TIMED:
             self.timed = region
         return called, region
 
@@ -119,9 +120,12 @@ class SimulatedStage:
             return
         self._mode = mode
         self._device.configure(
-            checks=_ALL_CHECKS if mode is Mode.CHECKED else _NO_MORE_CHECKS,
+            checks=_CHECKS.get(mode, frozenset()),
             block_order="reversed" if mode is Mode.REORDERED else "ascending",
-            sample_blocks=DEFAULT_SAMPLE_BLOCKS if mode is Mode.TIMED else 0,
+            sample_blocks=DEFAULT_SAMPLE_BLOCKS if mode in _TIMED else 0,
+            sampled_only=mode is Mode.SAMPLED,
+            extra_blocks=_EXTRA_BLOCKS if mode is Mode.SAMPLED else 0,
+            extra_seed=self._seed,
             reuse_profiles=False,
             poison=True,
         )

@@ -7,18 +7,19 @@ candidate; a candidate's own process never is. Used by one thread at a time; `po
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from evoengineer.device.options import default_threads
 from evoengineer.device.profile import profile_for
 from evoengineer.device.sim.control import Region
-from evoengineer.judge.examination import examine
+from evoengineer.judge.examination import SampleUnclear, examine
 from evoengineer.judge.failures import Rejected
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed
+from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed, too_large
 from evoengineer.judge.reference import ReferenceProcess
 from evoengineer.judge.simulated import SimulatedGpu
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
@@ -121,17 +122,30 @@ class SimulatedWorker:
     ) -> Verdict:
         draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
-            library = build().library
-            with self._gpu.load(library, self._reference) as stage:
-                examine(stage, self._reference, description.problem, draws)
+            region = self._examine(description, build().library, draws)
         except Rejected as rejected:
             return rejected.verdict()
         finally:
             for number, _ in draws:
                 self._reference.drop(number)
-        assert stage.timed is not None  # every plan has a timed draw
-        timing = simulated_timing(description, stage.timed, self._options.device, baseline)
+        timing = simulated_timing(description, region, self._options.device, baseline)
         return valid_verdict(timing, len(draws))
+
+    def _examine(
+        self, description: Description, library: Path, draws: Sequence[tuple[int, PlannedDraw]]
+    ) -> Region:
+        """All draws, on samples of the bench case's blocks if it is large; whole where samples do not tell."""
+        seed = draws[0][1].seed  # the candidate's own, which nobody knows
+        bench = [each for each in draws if each[1].bench]
+        for part, sampled in ((draws, too_large(description)), (bench, False)):
+            try:
+                with self._gpu.load(library, self._reference, seed) as stage:
+                    examine(stage, self._reference, description.problem, part, sampled)
+            except SampleUnclear:
+                continue
+            assert stage.timed is not None  # every plan has a timed draw
+            return stage.timed
+        raise AssertionError("a whole case is never unclear")
 
 
 def prepare(
@@ -140,7 +154,7 @@ def prepare(
     """Have all draws computed, in the order in which they are needed."""
     reference.load(description.problem)
     plan = plan_draws(description, kernel, run_seed)
-    return [(reference.prepare(draw.case, draw.distribution, draw.seed), draw) for draw in plan]
+    return [(reference.prepare(draw.case, draw.distribution, draw.seed, draw.timed), draw) for draw in plan]
 
 
 def simulated_timing(
