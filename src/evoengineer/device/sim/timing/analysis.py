@@ -113,6 +113,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     durations, waits = pace(code.machine, blocks, latencies.of)
     busy = [_block_use(code, block, card) for block in blocks]
     memory_use = _memory_use(measured, blocks)
+    tensor_use = _tensor_use(code, counters, card, blocks)
     sums = _sums(measured, scale)
     parts: list[Phase] = []
     total: dict[str, float] = defaultdict(float)
@@ -127,6 +128,8 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
                 use[name] += clocks * blocks[n].executions / samples
             for name, clocks in memory_use[n].items():
                 use[name] += clocks / samples
+            if tensor_use[n]:
+                use["tensor"] += tensor_use[n] / samples
         use["fma"] = max(use.pop("imad", 0.0), use.get("fma", 0.0))
         for name in _PER_SCHEDULER & use.keys():
             use[name] *= counters.imbalance
@@ -136,8 +139,6 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     if sums["written_lines"] and parts:  # a block's place is free when its stores have arrived
         drain = constants.far_latency * card.l2_latency
         parts[-1] = Phase(parts[-1].latency + drain, parts[-1].demand)
-    for name, clocks in _tensor_use(code, counters, card).items():
-        total[name] += clocks / samples
     grown = shape.blocks / samples
     l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + _LINE_BYTES * sums["written_lines"])
     total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / _FILL_BYTES_PER_CLOCK
@@ -304,12 +305,21 @@ def _memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str
     return [dict(each) for each in use]
 
 
-def _tensor_use(code: KernelCode, counters: Counters, card: Profile) -> dict[str, float]:
+def _tensor_use(
+    code: KernelCode, counters: Counters, card: Profile, blocks: list[MachineBlock]
+) -> list[float]:
+    """Clocks of the tensor cores, all samples together, by machine block."""
     clocks = 0.0
     for runs, products in zip(counters.executions, code.matrix, strict=True):
         for kind, each in products.items():
             clocks += runs * each / tensor_rate(card, kind)
-    return {"tensor": clocks} if clocks else {}
+    if not clocks:
+        return [0.0] * len(blocks)
+    issued = [
+        b.executions * sum(i.pipe == "tensor" for i in code.machine.instrs[b.first : b.last]) for b in blocks
+    ]
+    total = sum(issued)
+    return [clocks * part / total if total else clocks / len(blocks) for part in issued]
 
 
 def _atomic_updates(counters: Counters, shape: Shape) -> float:

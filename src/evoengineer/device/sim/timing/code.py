@@ -37,7 +37,8 @@ class KernelCode:
     atomic_sites: frozenset[int]
 
 
-def kernel_code(program: Program, machine: MachineCode | None) -> KernelCode:
+def kernel_code(program: Program, machine: MachineCode | None, functions: frozenset[str]) -> KernelCode:
+    """`functions` are those of the kernel's own PTX text: lines of other texts mean something else."""
     block_of_line: dict[int, int] = {}
     site_of_line: dict[int, int] = {}
     source_of_line: dict[int, tuple[str, int]] = {}
@@ -49,7 +50,7 @@ def kernel_code(program: Program, machine: MachineCode | None) -> KernelCode:
         tally: dict[str, int] = defaultdict(int)
         products: dict[str, int] = defaultdict(int)
         for instr in ([block.barrier] if block.barrier else []) + block.instrs:
-            if instr.line:
+            if instr.line and unit.function.name in functions:
                 block_of_line[instr.line] = number
                 file = unit.function.files.get(instr.location[0], "")
                 source_of_line[instr.line] = (file, instr.location[1])
@@ -61,7 +62,8 @@ def kernel_code(program: Program, machine: MachineCode | None) -> KernelCode:
                 products[kind] += each
             site = unit.sites.get(id(instr))
             if site is not None and program.sites[site].access != abi.NO_ACCESS:
-                site_of_line[instr.line] = site
+                if unit.function.name in functions:
+                    site_of_line[instr.line] = site
                 memory.append((instr, site, number))
         flops.append(dict(tally))
         matrix.append(dict(products))

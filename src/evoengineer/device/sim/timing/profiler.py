@@ -134,7 +134,9 @@ class Profiler:
             if found is None:
                 if text not in self._machine:
                     self._machine[text] = read_code(cubin) if cubin else {}
-                found = kernel_code(image.program, self._machine[text].get(image.kernel))
+                own = image.module.text_of.get(image.kernel, 0)
+                names = frozenset(name for name, number in image.module.text_of.items() if number == own)
+                found = kernel_code(image.program, self._machine[text].get(image.kernel), names)
                 kept.save(found)
             self._codes[image.key] = found
         return self._codes[image.key]
