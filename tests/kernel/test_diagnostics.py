@@ -30,7 +30,7 @@ ptxas error   : Entry function '_Z1kv' uses too much shared data (0x13880 bytes,
         (3, "warning", "variable", "line three"),
         (1, "error", "no.h:", "line one"),
         (0, "error", "Entry", ""),
-        (0, "error", "kernel.o:", ""),
+        (0, "error", "undefined", ""),
     ]
     assert found[2].column == 10
     text = prompt_text(found)
@@ -86,5 +86,17 @@ def test_words_switch_parts_on() -> None:
     rich = needs_of("#include <torch/extension.h>\nstd::vector<at::Half> v; std::cout << FLT_MAX; __half h;")
     assert set(rich.parts) == {"VECTOR", "HALF", "STREAMS"}
     assert set(rich.headers) == {"iostream", "cfloat", "cuda_fp16.h"}
+    quiet = '#include <torch/extension.h>\n// half of the vector\nint half = 2; /* std::cout */ f("half x", 1 + half);'
+    assert needs_of(quiet) == plain
+    for text in (
+        "half x;",
+        "half* p;",
+        "f<half>();",
+        "(half)y;",
+        "half(1.f);",
+        "sizeof(half)",
+        "using T = half;",
+    ):
+        assert needs_of(f"at::Tensor t; {text}").headers == ("cuda_fp16.h", "torch/extension.h"), text
     assert needs_of("torch::Tensor f();").headers == ("torch/extension.h",)
     assert needs_of("std::vector<int> v; void f() { std::sort(v.begin(), v.end()); }").headers == ()

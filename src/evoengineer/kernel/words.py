@@ -1,12 +1,14 @@
 """What a text's words ask for: parts of the lean headers, and standard headers that torch would have brought along.
 
 The real torch/extension.h includes half of the standard library, and published kernels rely on it. Including all
-of it would double the time of a build, so only what the text mentions is switched on. A word too many costs
-milliseconds; comments are looked at, too, since they cannot take anything away.
+of it would double the time of a build, so only what the text mentions is switched on, comments and strings
+aside. A word too many costs milliseconds; one too few would be an error that PyTorch does not have.
 """
 
 import re
 from dataclasses import dataclass
+
+from evoengineer.kernel.text import normalised
 
 # (macro of evo/config.h, words that ask for it)
 _PARTS = (
@@ -14,15 +16,15 @@ _PARTS = (
         "STRING",
         r"\bstring\b|\bto_string\b|\btoString\b|\bstr\(|stringstream|\bstring_view\b|runtime_error|\bwhat\(",
     ),
-    ("VECTOR", r"vector|TensorList|\bvec\(|\bunbind\b|\bsplit\b|\bchunk\b|DimVector"),
+    ("VECTOR", r"\bvector\b|TensorList|\bvec\(|\bunbind\b|\bsplit\b|\bchunk\b|DimVector"),
     ("TUPLE", r"\b(?:make_|forward_as_|\w*\.)?tuple\b|make_tuple|\btie\b|tuple_"),
     ("OPTIONAL", r"optional|nullopt|device_of|Optional"),
     ("ARRAY", r"\barray\b"),
     ("MAP", r"\b(?:unordered_)?map\b"),
-    ("HALF", r"[Hh]alf|HALF|[Bb][Ff]loat16|BFLOAT16|[Ff]loat16|[Ff]loat8|\bfp16\b|bf16|REDUCED|opmath"),
+    ("HALF", r"\bHalf\b|kHalf|HALF|BFloat16|BFLOAT16|Float16|Float8|REDUCED"),
     ("COMPLEX", r"omplex|COMPLEX"),
     ("ACCESSOR", r"ccessor|PtrTraits"),
-    ("INDEXING", r"indexing|\.index\("),
+    ("INDEXING", r"indexing|\.index\(\s*\{"),
     ("STREAMS", r"\bc(?:out|err|log)\b|stringstream|ostream"),
     (
         "OBJECTS",
@@ -30,9 +32,10 @@ _PARTS = (
     ),
 )
 _HEADERS = (
-    ("cuda_fp16.h", r"\bhalf2?\s*[*&>(){\w]|\(half2?\b|__half|__\w*2half|__h(?:add|mul|fma|sub|div|lt|gt|max|min)"),
-    ("cuda_fp16.h", r"\bh(?:exp|log|sqrt|rsqrt)\("),
-    ("cuda_bf16.h", r"nv_bfloat16|__\w*2bfloat16|__bfloat16"),
+    ("cuda_fp16.h", r"cuda_fp16|__half|__\w*2half|__h(?:add|mul|fma|sub|div|lt|gt|max|min)|\bh(?:exp|log|r?sqrt)\("),
+    ("cuda_fp16.h", r"\bhalf2?(?:\s+[A-Za-z_]|\s*[*&({])|\(half2?\)\s*[\w(]|sizeof\(half|=\s*half2?\s*;"),
+    ("cuda_fp16.h", r"[<,]\s*(?:const\s+)?half2?\s*[>,]"),
+    ("cuda_bf16.h", r"cuda_bf16|nv_bfloat16|__\w*2bfloat16|__bfloat16"),
     ("algorithm", r"std::(?:sort|fill|copy|transform|any_of|all_of|find|reverse|clamp|max_element|min_element)\b"),
     ("algorithm", r"std::(?:minmax|partial_sort|nth_element|lower_bound|upper_bound|stable_sort|count)\b"),
     ("algorithm", r"std::(?:generate|replace|rotate|unique)\b"),
@@ -69,6 +72,7 @@ _HEADERS = (
     ("cmath", r"\bM_PI|INFINITY|\bNAN\b|std::(?:exp|log|sqrt|pow|abs|floor|ceil|isnan|isinf|round|tanh|erf)"),
 )  # fmt: skip
 
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _PART_WORDS = tuple((name, re.compile(words)) for name, words in _PARTS)
 _HEADER_WORDS = tuple((name, re.compile(words)) for name, words in _HEADERS)
 _TORCH = re.compile(r'#\s*include\s*[<"](?:torch|ATen|c10|THC|pybind11)/')
@@ -86,6 +90,7 @@ class Needs:
 
 
 def needs_of(source: str) -> Needs:
+    source = _code(source)
     parts = tuple(name for name, words in _PART_WORDS if words.search(source))
     headers = tuple(dict.fromkeys(name for name, words in _HEADER_WORDS if words.search(source)))
     includes_torch = _TORCH.search(source) is not None
@@ -93,3 +98,9 @@ def needs_of(source: str) -> Needs:
     implied = ("torch/extension.h",) if not includes_torch and _TORCH_NAMES.search(source) else ()
     brought = headers + implied if includes_torch or implied else ()
     return Needs(parts, brought, _REMOVED.search(source) is not None)
+
+
+def _code(source: str) -> str:
+    """Without comments, and without strings but for those of directives."""
+    lines = normalised(source).split("\n")
+    return "\n".join(line if line.startswith("#") else _STRING.sub('""', line) for line in lines)
