@@ -24,4 +24,5 @@ def make_inputs(case: Case, generator: Generator) -> dict[str, torch.Tensor | fl
 
 
 def reference(x: torch.Tensor, eps: float) -> torch.Tensor:
-    return x / torch.linalg.norm(x).clamp_min(eps)  # a matrix of zeros stays one
+    norm: torch.Tensor = torch.linalg.norm(x)
+    return x / norm.clamp_min(eps)  # a matrix of zeros stays one

@@ -24,5 +24,5 @@ def make_inputs(case: Case, generator: Generator) -> dict[str, torch.Tensor | fl
 
 
 def reference(x: torch.Tensor, eps: float) -> torch.Tensor:
-    length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+    length: torch.Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     return x / length.clamp_min(eps)  # a row of zeros stays one
