@@ -213,9 +213,9 @@ def main(arguments: list[str] | None = None) -> int:
             given.threads,
             checks,
             limits,
-            given.sample_blocks,
-            given.sampled_only,
-            given.profile_file,
+            sample_blocks=given.sample_blocks,
+            sampled_only=given.sampled_only,
+            profile_file=given.profile_file,
         )
         server = Server(options, control, given.host_bytes)
     except EvoEngineerError as error:

@@ -169,6 +169,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             const Access4& a = c.trace[i];
             SiteCache& s = sites[a.site];
             const bool local = a.kind >= kTraceLocalLoad, loads = a.kind != kTraceStore && a.kind != kTraceLocalStore;
+            uint64_t fetched_before = ~0ull;
             for (uint32_t j = 0; j < a.count; j++) {
                 uint64_t sector = c.sectors[a.first + j];
                 uint8_t& mark = seen.mark(sector);
@@ -187,9 +188,12 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 if (!loads) {
                     s.stores += weight;
                     if (unwritten) s.cold_stores += weight, written = 1;
+                } else if (known && promoted && j && fetched_before == (sector ^ 1)) {
+                    s.cold += weight;  // both halves were asked for at once
                 } else if (known) {
                     s.l2_hits += weight;
                 } else {
+                    fetched_before = sector;
                     s.cold += weight;
                     fetched = 1;
                     if (!local && a.kind != kTraceAtomic) {  // memory is read in units of two sectors
