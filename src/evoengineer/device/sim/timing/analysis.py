@@ -279,6 +279,7 @@ def _memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str
                 continue
             if site not in home or blocks[home[site]].executions < block.executions:
                 home[site] = n
+    merged = _merged(measured, blocks)
     busiest = max(range(len(blocks)), key=lambda n: blocks[n].executions, default=0)
     use: list[dict[str, float]] = [defaultdict(float) for _ in blocks]
     for site, count in enumerate(measured.counters.sites):
@@ -294,7 +295,7 @@ def _memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str
         if site in code.atomic_sites and count.requests[SHARED]:
             clocks += max(count.serial - count.requests[SHARED], 0)
         if clocks:
-            use[home.get(site, busiest)]["lsu"] += clocks
+            use[home.get(site, busiest)]["lsu"] += clocks * merged.get(site, 1.0)
     for block, part in zip(blocks, use, strict=True):  # spills, which PTX knows nothing of
         spills = sum(
             instr.pipe == "local" and instr.line not in code.site_of_line
@@ -303,6 +304,23 @@ def _memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str
         if spills:
             part["lsu"] += spills * block.executions
     return [dict(each) for each in use]
+
+
+def _merged(measured: Measured, blocks: list[MachineBlock]) -> dict[int, float]:
+    """Site → machine requests per PTX request, where ptxas made one wide access of several turns of a loop."""
+    code = measured.code
+    issued: dict[int, float] = defaultdict(float)
+    for block in blocks:
+        for instr in code.machine.instrs[block.first : block.last]:
+            site = code.site_of_line.get(instr.line)
+            if site is not None and instr.pipe in ("shared", "global", "local"):
+                issued[site] += block.executions
+    found = {}
+    for site, count in issued.items():
+        requests = sum(measured.counters.sites[site].requests)
+        if 0 < count < 0.8 * requests:
+            found[site] = count / requests
+    return found
 
 
 def _tensor_use(

@@ -130,7 +130,7 @@ def _cap(blocks: list[MachineBlock], weak: list[int]) -> None:
 def _copies(
     code: MachineCode, blocks: list[MachineBlock], block_of_line: dict[int, int]
 ) -> tuple[dict[int, int], dict[int, dict[int, int]]]:
-    """How well each PTX line tells copies apart (2: one machine instruction each), and line → block → copies."""
+    """How well each PTX line tells executions (2: one machine instruction each), and line → block → copies."""
     level: dict[int, int] = {}
     for instr in code.instrs:
         if instr.line in block_of_line:
@@ -143,14 +143,14 @@ def _copies(
             strength = 2 if instr.pipe in _ANCHORS else 1 if instr.pipe in _ARITHMETIC else 0
             if instr.line in level and strength == level[instr.line]:
                 found[instr.line] += 1
-        # Arithmetic may take several machine instructions: the least count of a PTX block is that of copies.
-        least: dict[tuple[int, int], int] = {}
+        # What most lines of a PTX block say: ptxas may merge some of them, or need several instructions for one.
+        votes: dict[int, Counter[int]] = defaultdict(Counter)
         for line, count in found.items():
-            key = (block_of_line[line], level[line])
-            least[key] = min(least.get(key, count), count)
-        for line, count in found.items():
-            own = level[line]
-            copies[line][n] = count if own == 2 else least[block_of_line[line], own]
+            if level[line]:
+                votes[block_of_line[line]][count] += 1
+        for line in found:
+            vote = votes.get(block_of_line[line])
+            copies[line][n] = max(vote, key=lambda c: (vote[c], c)) if vote else 1
     return level, copies
 
 
