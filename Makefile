@@ -1,6 +1,6 @@
 # Everything runs in a virtual environment of its own in .venv, which the first target makes.
 #
-#   make demo     a CUDA program on the simulated GPU     make lint     ruff and mypy
+#   make demo     judge a kernel and evolve a faster one   make lint     ruff and mypy
 #   make test     the test suite                          make bench    the speed ratios
 #
 # PYTHON=... chooses the interpreter (3.11 or newer), TESTS=... the tests to run, JOBS=... how many at once.
@@ -15,6 +15,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # that `make` installs the wheels when nvcc goes away.
 HAVE_NVCC := $(shell command -v nvcc 2>/dev/null || ls "$${CUDA_HOME:-$${CUDA_PATH:-/nonexistent}}/bin/nvcc" 2>/dev/null)
 EXTRAS := $(if $(HAVE_NVCC),dev,dev,cuda-compiler)
+# References are PyTorch code. This version is the one that the tests ran with; a newer one may bring gigabytes of CUDA.
+TORCH := torch==2.13.0
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
@@ -60,6 +62,6 @@ $(STAMP): pyproject.toml
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
 	  echo "making $(VENV) with $$python"; rm -rf $(VENV); "$$python" -m venv $(VENV); fi
 	@$(if $(HAVE_NVCC),,echo "nvcc is neither on PATH nor in CUDA_HOME: installing NVIDIA's compiler from PyPI";) \
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check '$(TORCH)' --editable '.[$(EXTRAS)]'
 	@rm -f $(VENV)/.installed-*
 	@touch $@
