@@ -89,9 +89,10 @@ private:
     std::vector<uint8_t> marks_;
 };
 
-constexpr uint64_t kPageSectors = 32;  // of DRAM that is open at a time
+// Pages of all channels together: what lies within so many bytes can be fetched without opening others.
+constexpr uint64_t kPageSectors = 512;
 
-// When a page, or one beside it, last had something fetched or written.
+// When a page last had something fetched or written.
 class Pages {
 public:
     explicit Pages(size_t most) {
@@ -101,12 +102,8 @@ public:
         times_.assign(size, 0);
     }
     bool lately(uint64_t page, uint64_t time) {
-        bool found = false;
-        for (uint64_t near : {page, page - 1, page + 1}) {
-            size_t at = place(near);
-            found |= keys_[at] == near && time - times_[at] <= kLately;
-        }
         size_t at = place(page);
+        bool found = keys_[at] == page && time - times_[at] <= kLately;
         keys_[at] = page;
         times_[at] = time;
         return found;

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from evoengineer.device.sim.timing.counters import Footprint
 
 
+_PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
+
+
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """Bytes of the whole grid."""
@@ -157,7 +160,7 @@ def _motion(
         if moved:
             shift = moved[len(moved) // 2]
             shifts.append(shift)
-            joins[axis] = shift <= run
+            joins[axis] = shift <= max(run, _PAGE_BYTES)
     count = sum(weights)
     read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
     written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
