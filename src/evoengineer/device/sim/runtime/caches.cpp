@@ -53,6 +53,7 @@ private:
     std::vector<Line> lines_;
 };
 
+constexpr uint64_t kElsewhere = 1ull << 62;  // local memory
 constexpr uint8_t kPromoted = 4;  // came along with its neighbour
 
 // Sectors that a block has touched, in an open hash table: bit 0 read, bit 1 written.
@@ -168,7 +169,11 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             const bool local = a.kind >= kTraceLocalLoad, loads = a.kind != kTraceStore && a.kind != kTraceLocalStore;
             uint64_t fetched_before = ~0ull;
             for (uint32_t j = 0; j < a.count; j++) {
-                uint64_t sector = c.sectors[a.first + j];
+                const uint64_t address = c.sectors[a.first + j] * 32;
+                Footprint* p = local ? nullptr : print(address);
+                // Numbered by allocation, so that nothing depends on where memory happens to lie.
+                const uint64_t sector = p ? (uint64_t(p - prints - first + 1) << 40) + (address - p->allocation) / 32
+                                          : kElsewhere + address / 32;
                 uint8_t& mark = seen.mark(sector);
                 const bool fresh = !(mark & 3), unwritten = !(mark & 2), promoted = mark == kPromoted;
                 mark |= loads ? 1 : 2;
@@ -200,10 +205,9 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                     }
                 }
                 if (a.kind == kTraceAtomic && unwritten) written = 1;
-                Footprint* p = local ? nullptr : print(sector * 32);
                 if (!p) continue;
-                p->low = std::min(p->low, sector * 32);
-                p->high = std::max(p->high, sector * 32 + 32);
+                p->low = std::min(p->low, address);
+                p->high = std::max(p->high, address + 32);
                 p->cold_writes += written;
                 if (fetched) (fresh && !promoted ? p->cold_reads : p->refetched) += fetched;
                 if (!fetched && !written) continue;
@@ -211,8 +215,8 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             }
         }
         seen.each([&](uint64_t sector) {
-            Footprint* p = seen.touched(sector - 1) ? nullptr : print(sector * 32);
-            if (p) p->runs++;
+            const uint64_t owner = sector >> 40;
+            if (owner && owner <= used - first && !seen.touched(sector - 1)) prints[first + owner - 1].runs++;
         });
     }
     return used;
