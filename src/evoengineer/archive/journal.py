@@ -3,7 +3,8 @@
     planned   before the proposer is called        replied   before the answer is parsed and judged
     judged    before the verdict is used           settled   before the next proposal is planned
 
-Each is one transaction. `restore` gives back the plans in order and, for each, what is known of it.
+Events are written at once and committed by `flush`, which the loop calls before it acts on them: before a call,
+before judging, before it waits. `restore` gives back the plans in order and, for each, what is known of it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class RunJournal:
         self.archive = archive
         self.run = run
         self._session: int | None = None
+        self._seen_at = 0.0
 
     def open_session(self) -> None:
         now = time.time()
@@ -58,44 +60,46 @@ class RunJournal:
             BASELINE_NUMBER, Kind.BASELINE, None, source, "baseline", "", verdict, improved=True
         )
         now = time.time()
-        with self.archive.transaction() as db:
-            db.execute(
-                "INSERT INTO proposals (run, number, after, operator, guidance, knowledge, island, occurrence,"
-                " reserved_tokens, reserved_nano_usd, kernel, name, planned_at)"
-                " VALUES (?, ?, 0, 'baseline', '', '[]', 0, 0, 0, 0, ?, 'baseline', ?)",
-                (self.run.id, BASELINE_NUMBER, _keep_kernel(db, source), now),
-            )
-            self._verdict(db, BASELINE_NUMBER, verdict)
-            self._settle(db, settled, verdict.build)
+        db = self.archive.begin()
+        db.execute(
+            "INSERT INTO proposals (run, number, after, operator, guidance, knowledge, island, occurrence,"
+            " reserved_tokens, reserved_nano_usd, kernel, name, planned_at)"
+            " VALUES (?, ?, 0, 'baseline', '', '[]', 0, 0, 0, 0, ?, 'baseline', ?)",
+            (self.run.id, BASELINE_NUMBER, _keep_kernel(db, source), now),
+        )
+        self._verdict(db, BASELINE_NUMBER, verdict)
+        self._settle(db, settled, verdict.build)
         return settled
 
     def planned(self, plan: Plan, estimate: Estimate) -> None:
         prompt = plan.prompt
-        with self.archive.transaction() as db:
-            db.execute(
-                "INSERT OR IGNORE INTO prompts VALUES (?, ?, ?, ?)",
-                (prompt.id, prompt.version, prompt.system, prompt.user),
-            )
-            db.execute(
-                "INSERT INTO proposals (run, number, after, operator, guidance, knowledge, island, prompt,"
-                " occurrence, reserved_tokens, reserved_nano_usd, planned_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-                (
-                    *(self.run.id, plan.number, plan.after, plan.operator, ",".join(plan.guidance)),
-                    *(json.dumps(plan.knowledge), plan.island, prompt.id, plan.occurrence),
-                    *(estimate.tokens, estimate.nano_usd, time.time()),
-                ),
-            )
+        db = self.archive.begin()
+        db.execute(
+            "INSERT OR IGNORE INTO prompts VALUES (?, ?, ?, ?)",
+            (prompt.id, prompt.version, prompt.system, prompt.user),
+        )
+        db.execute(
+            "INSERT INTO proposals (run, number, after, operator, guidance, knowledge, island, prompt,"
+            " occurrence, reserved_tokens, reserved_nano_usd, planned_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                *(self.run.id, plan.number, plan.after, plan.operator, ",".join(plan.guidance)),
+                *(json.dumps(plan.knowledge), plan.island, prompt.id, plan.occurrence),
+                *(estimate.tokens, estimate.nano_usd, time.time()),
+            ),
+        )
+        if plan.parents:
             db.executemany(
                 "INSERT INTO lineage VALUES (?, ?, ?, ?)",
                 [(self.run.id, plan.number, place, parent) for place, parent in enumerate(plan.parents)],
             )
+        if plan.insights:
             db.executemany(
                 "INSERT INTO insight_uses (run, number, place, insight) VALUES (?, ?, ?, ?)",
                 [(self.run.id, plan.number, place, insight) for place, insight in enumerate(plan.insights)],
             )
 
     def attempted(self, attempt: Attempt) -> None:
-        self.archive.connection.execute(
+        self.archive.begin().execute(
             "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(self.run.id, attempt.number, attempt.kind, attempt.status, attempt.message[:1000]),
@@ -105,39 +109,43 @@ class RunJournal:
 
     def replied(self, number: int, reply: Reply, parsed: Parsed) -> None:
         usage = reply.usage
-        with self.archive.transaction(durable=True) as db:
-            db.execute(
-                "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(self.run.id, number, reply.text, reply.model, reply.finish),
-                    *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.nano_usd),
-                    *(reply.seconds, time.time()),
-                ),
-            )
-            db.execute(
-                "UPDATE proposals SET kernel = ?, name = ?, thought = ? WHERE run = ? AND number = ?",
-                (_keep_kernel(db, parsed.code), parsed.name, parsed.thought, self.run.id, number),
-            )
+        db = self.archive.begin()
+        db.execute(
+            "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(self.run.id, number, reply.text, reply.model, reply.finish),
+                *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.nano_usd),
+                *(reply.seconds, time.time()),
+            ),
+        )
+        db.execute(
+            "UPDATE proposals SET kernel = ?, name = ?, thought = ? WHERE run = ? AND number = ?",
+            (_keep_kernel(db, parsed.code), parsed.name, parsed.thought, self.run.id, number),
+        )
 
     def judged(self, number: int, verdict: Verdict) -> None:
-        with self.archive.transaction() as db:
-            self._verdict(db, number, verdict)
+        self._verdict(self.archive.begin(), number, verdict)
 
     def settled(self, plan: Plan, settled: Settled, build: str, use: Use | None) -> None:
         """The end of a proposal, with what it teaches about the insights that it used and the one it gives."""
-        with self.archive.transaction() as db:
-            self._settle(db, settled, build)
-            if use is not None:
-                outcome = str(use.outcome)
+        db = self.archive.begin()
+        self._settle(db, settled, build)
+        if use is not None:
+            outcome = str(use.outcome)
+            if plan.insights:
                 db.execute(
                     "UPDATE insight_uses SET outcome = ?, gain = ? WHERE run = ? AND number = ?",
                     (outcome, use.gain, self.run.id, plan.number),
                 )
-                if settled.thought:
-                    db.execute(
-                        "INSERT INTO insights VALUES (?, ?, ?, ?, ?, ?)",
-                        (self.run.id, plan.number, settled.thought, outcome, use.gain, int(use.gain is None)),
-                    )
+            if settled.thought:
+                db.execute(
+                    "INSERT INTO insights VALUES (?, ?, ?, ?, ?, ?)",
+                    (self.run.id, plan.number, settled.thought, outcome, use.gain, int(use.gain is None)),
+                )
+
+    def flush(self, *, paid: bool = False) -> None:
+        """Commit the events since the last time. `paid`: an answer is among them."""
+        self.archive.flush(durable=paid)
 
     def ended(self, status: str, ending: str, reason: str) -> None:
         with self.archive.transaction() as db:
@@ -145,7 +153,7 @@ class RunJournal:
                 "UPDATE runs SET status = ?, ending = ?, reason = ? WHERE id = ?",
                 (status, ending, reason, self.run.id),
             )
-            self._seen(db)
+            self._seen(db, always=True)
 
     def _verdict(self, db: Connection, number: int, verdict: Verdict) -> None:
         data = verdict.to_json()
@@ -170,9 +178,12 @@ class RunJournal:
         )
         self._seen(db)
 
-    def _seen(self, db: Connection) -> None:
-        if self._session is not None:
-            db.execute("UPDATE sessions SET seen_at = ? WHERE rowid = ?", (time.time(), self._session))
+    def _seen(self, db: Connection, *, always: bool = False) -> None:
+        """A sign of life, once a second."""
+        now = time.time()
+        if self._session is not None and (always or now - self._seen_at > 1.0):
+            self._seen_at = now
+            db.execute("UPDATE sessions SET seen_at = ? WHERE rowid = ?", (now, self._session))
 
     # -- restoring ----------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Archive: the SQLite file, its runs, and the lock that keeps a run to one process at a time.
 
-WAL mode, so that readers and writers do not wait for each other. A commit survives the death of the process;
-one with `durable` is on the disk, too, and survives a power cut: replies are, because they were paid for. A
-connection belongs to the thread that opened it.
+WAL mode, so that readers and writers do not wait for each other. A commit survives the death of the process.
+Replies, which were paid for, are also written through to the disk, at most once a second, so that a power cut
+costs a second of them. A connection belongs to the thread that opened it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from evoengineer.errors import EvoEngineerError, UsageError
 
 HOME_VARIABLE = "EVOENGINEER_HOME"
 _BUSY_SECONDS = 30.0
+_SYNC_SECONDS = 1.0
 
 
 def default_archive() -> Path:
@@ -58,6 +59,7 @@ class RunRecord:
 class Archive:
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path = path
+        self._synced = 0.0
         if not create and not path.is_file():
             raise UsageError(
                 f"archive {path}: no such file. `evolve` makes it; --archive FILE chooses another."
@@ -82,19 +84,36 @@ class Archive:
     def close(self) -> None:
         self.connection.close()
 
+    def begin(self) -> sqlite3.Connection:
+        """The connection, with a transaction open; `flush` commits it."""
+        if not self.connection.in_transaction:
+            self.connection.execute("BEGIN IMMEDIATE")
+        return self.connection
+
+    def flush(self, *, durable: bool = False) -> None:
+        """Commit what was written since `begin`. `durable`: through to the disk, if that is due."""
+        if not self.connection.in_transaction:
+            return
+        self.connection.execute("COMMIT")
+        if durable and time.monotonic() - self._synced > _SYNC_SECONDS:
+            self._synced = time.monotonic()
+            self._sync()
+
+    def _sync(self) -> None:
+        """SQLite leaves writing the log through to the system; ask for it."""
+        log = self.path.with_name(self.path.name + "-wal")
+        with log.open("rb") as file:
+            os.fdatasync(file.fileno())
+
     @contextmanager
-    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        if durable:
-            self.connection.execute("PRAGMA synchronous = FULL")
-        self.connection.execute("BEGIN IMMEDIATE")
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        self.begin()
         try:
             yield self.connection
         except BaseException:
             self.connection.execute("ROLLBACK")
             raise
-        self.connection.execute("COMMIT")
-        if durable:
-            self.connection.execute("PRAGMA synchronous = NORMAL")
+        self.flush()
 
     def create_run(
         self,

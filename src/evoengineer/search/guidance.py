@@ -13,6 +13,7 @@ A part only renders what the plan has chosen (`View`); choosing is `state.py`'s.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from evoengineer.search.insights import Insight
@@ -55,18 +56,7 @@ class TaskContext:
 
     def render(self, view: View) -> str:
         task = view.task
-        text = fill(
-            "task",
-            title=task.title,
-            reference=task.reference.strip(),
-            arguments=listed(task.arguments) or "- see the reference",
-            outputs=listed(task.outputs) or "- see the reference",
-            cases=listed(task.cases) or "- the bench case only",
-            card=listed(task.card),
-            cuda=task.cuda,
-            tolerance=task.tolerance,
-            baseline_time=_baseline_time(task),
-        )
+        text = _task_text(task)
         if self.current and view.parents:
             kernel = view.parents[0]
             return text + "\n\n" + fill("current", **_kernel_values(kernel))
@@ -142,6 +132,23 @@ class Evidence:
             evidence=evidence,
             code=failure.source.strip(),
         )
+
+
+@lru_cache(maxsize=8)
+def _task_text(task: Task) -> str:
+    """The same for every prompt of a run."""
+    return fill(
+        "task",
+        title=task.title,
+        reference=task.reference.strip(),
+        arguments=listed(task.arguments) or "- see the reference",
+        outputs=listed(task.outputs) or "- see the reference",
+        cases=listed(task.cases) or "- the bench case only",
+        card=listed(task.card),
+        cuda=task.cuda,
+        tolerance=task.tolerance,
+        baseline_time=_baseline_time(task),
+    )
 
 
 def _kernel_values(member: Member) -> dict[str, str]:

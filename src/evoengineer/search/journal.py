@@ -13,7 +13,9 @@ from evoengineer.search.records import Plan, Restored, Settled
 
 
 class Journal(Protocol):
-    """Every method returns once the event is durable."""
+    """Events are durable once `flush` returns."""
+
+    def flush(self, *, paid: bool = False) -> None: ...
 
     def open_session(self) -> None: ...
 

@@ -64,6 +64,7 @@ class Loop:
         self.observer: Observer = observer or Silent()
         self.progress = Progress(limit=budget.trials.limit)
         self._work: dict[int, Work] = {}  # planned, not settled
+        self._to_call: list[Work] = []  # planned just now
         self._next_plan = 1
         self._next_settle = 1
         self._kernels: dict[str, int] = {}  # first settled proposal by text
@@ -113,14 +114,18 @@ class Loop:
             self.observer.tick(self.progress)
 
     def _advance(self) -> None:
-        """Settle and plan as far as the fixed order allows."""
+        """Settle and plan as far as the fixed order allows; make the calls once that is in the journal."""
         while True:
             if self._plan_next():
                 continue
             work = self._work.get(self._next_settle)
             if work is None or not work.complete:
-                return
+                break
             self._settle(work)
+        self.journal.flush()
+        for work in self._to_call:
+            self._call(work)
+        self._to_call.clear()
 
     def _waiting(self) -> bool:
         """Whether something under way will still report."""
@@ -205,7 +210,9 @@ class Loop:
             raise EvoEngineerError(
                 f"the baseline kernel of {self.state.task.name} is not valid ({verdict.outcome}): {verdict.summary}"
             )
-        self._seeded(self.journal.baseline(source, verdict))
+        seeded = self.journal.baseline(source, verdict)
+        self.journal.flush()
+        self._seeded(seeded)
 
     def _seeded(self, settled: Settled) -> None:
         self.state.seeded(settled)
@@ -239,7 +246,7 @@ class Loop:
         self._work[plan.number] = work
         self.progress.in_flight = len(self._work)
         self.observer.planned(plan, self.progress)
-        self._call(work)
+        self._to_call.append(work)
         return True
 
     def _call(self, work: Work) -> None:
@@ -254,7 +261,7 @@ class Loop:
             prompt=plan.prompt.id,
             occurrence=plan.occurrence,
             seed=self.state.seed,
-            parents=self.journal.sources(plan.parents),
+            parents=plan.sources or self.journal.sources(plan.parents),
             baseline=self.state.task.baseline,
             stop=self._stop,
             on_attempt=lambda attempt: self._inbox.put(("attempted", plan.number, attempt)),
@@ -299,6 +306,7 @@ class Loop:
     def _replied(self, work: Work, reply: Reply) -> None:
         work.parsed = parse_reply(reply.text)
         self.journal.replied(work.plan.number, reply, work.parsed)
+        self.journal.flush(paid=True)
         work.reply = reply
         work.kernel = kernel_id(work.parsed.code)
         self._examine(work)

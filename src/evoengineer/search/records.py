@@ -6,7 +6,7 @@ count from 1 in the order in which they were planned. A proposal that is charged
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from evoengineer.judge.verdict import Outcome, Verdict
@@ -83,6 +83,7 @@ class Plan:
     island: int
     prompt: Prompt
     occurrence: int  # how many earlier proposals of the run have the same prompt
+    sources: tuple[str, ...] = field(default=(), compare=False, repr=False)  # of the parents, while it is new
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class SearchState:
             island=island,
             prompt=prompt,
             occurrence=self._occurrences.get(prompt.id, 0),
+            sources=(failure.source,) if failure else tuple(parent.source for parent in parents),
         )
 
     def _operator(
