@@ -43,7 +43,6 @@ def run_evotoolkit(url: str, trials: int, folder: str) -> str:
         budget=trials,
         propose_workers=WORKERS,
         eval_workers=WORKERS,
-        mode="steady",
         verbose=False,
     )
     runner.run()

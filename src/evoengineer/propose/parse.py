@@ -72,6 +72,9 @@ def _bare_source(text: str) -> tuple[str, str]:
 
 
 def _from_json(text: str) -> Parsed | None:
+    lowered = text.lower()
+    if not any(f'"{key}"' in lowered for key in _CODES):
+        return None
     candidates = [text, *(match[3] for match in _FENCE.finditer(text))]
     for candidate in candidates:
         start = candidate.find("{")
@@ -101,6 +104,8 @@ def _from_object(value: Any) -> Parsed | None:
 
 
 def _from_tags(text: str) -> Parsed | None:
+    if "</" not in text:
+        return None
     code = _tag(text, _CODES)
     if not looks_like_kernel(code):
         return None

@@ -97,14 +97,19 @@ class InsightBook:
 
     def choose(self, count: int, random: Random) -> tuple[Insight, ...]:
         """Distinct insights: good ones by softmax of their worth, at most one failed one, last."""
-        good = [each for each in self._insights.values() if not each.failed]
-        bad = [each for each in self._insights.values() if each.failed]
+        good: list[Insight] = []
+        bad: list[Insight] = []
+        for each in self._insights.values():
+            (bad if each.failed else good).append(each)
         chosen: list[Insight] = []
         places = count - 1 if bad and len(good) >= count > 1 else count
-        while good and len(chosen) < places:
+        if good and places > 0:
             top = max(each.worth for each in good)
-            weights = [math.exp((each.worth - top) / 0.25) for each in good]
-            chosen.append(good.pop(random.choices(range(len(good)), weights)[0]))
+            weights = [math.exp(max((each.worth - top) / 0.25, -100.0)) for each in good]
+            while good and len(chosen) < places:
+                place = random.choices(range(len(good)), weights)[0]
+                chosen.append(good.pop(place))
+                weights.pop(place)
         if bad and len(chosen) < count:
             chosen.append(random.choice(bad))
         return tuple(chosen)
