@@ -89,7 +89,10 @@ def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOption
     folder = nvidia_library_folder(find_toolchain())
     environment = {"CUDA_VISIBLE_DEVICES": gpu_number(options.device), "LD_LIBRARY_PATH": str(folder)}
     with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
-        runner = start_runner(library, reference, Path(scratch), options, environment, (folder,), gpu=True)
+        runner = start_runner(
+            library, Path(scratch), options, environment, (folder,),
+            memory=(reference.inputs_fd, reference.outputs_fd), gpu=True,
+        )  # fmt: skip
         with runner:
             stage = CudaStage(runner)
             stage.open(library)

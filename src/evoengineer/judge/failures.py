@@ -22,6 +22,7 @@ _DEVICE_OUTCOMES = {
     "uninitialised": Outcome.MEMORY_ERROR, "write_to_const": Outcome.MEMORY_ERROR, "invalid_free": Outcome.MEMORY_ERROR,
     "stack_overflow": Outcome.MEMORY_ERROR,
     "race": Outcome.RACE, "barrier_divergence": Outcome.RACE, "missing_members": Outcome.RACE,
+    "protocol": Outcome.DISHONEST,
     "deadlock": Outcome.TIMED_OUT, "instruction_budget": Outcome.TIMED_OUT, "wall_limit": Outcome.TIMED_OUT,
 }  # fmt: skip
 # CUDA's own error numbers, for a real GPU, which says no more.

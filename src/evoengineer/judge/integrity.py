@@ -74,6 +74,17 @@ def repeated_call(first: Record, second: Record) -> Finding | None:
     return None
 
 
+def between_calls(region: Record) -> Finding | None:
+    """Arguments lie on the device now, and nothing may happen to them before the clock runs."""
+    if region.launch_count or region.device_to_host_bytes:
+        return Finding(
+            "early",
+            f"{region.launch_count} kernels ran and {region.device_to_host_bytes} bytes went to the host between two "
+            "calls of forward: work belongs into the call",
+        )
+    return None
+
+
 def after_call(region: Record) -> Finding | None:
     """Between the end of the timed region and the reading of the results nothing may happen."""
     if region.launch_count or region.host_to_device_bytes:

@@ -28,6 +28,7 @@ class Staged:
 
     lines: tuple[str, ...]
     count: int
+    tensors: tuple[tuple[int, int], ...]  # offset and bytes of each tensor in the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,16 @@ class ReferenceProcess:
     def stage(self, draw: int) -> Staged:
         self._prepared[draw].result()
         answer = self._request("stage", draw=draw).result()
-        return Staged(tuple(answer["lines"]), answer["count"])
+        places = tuple((offset, size) for offset, size in answer["tensors"])
+        return Staged(tuple(answer["lines"]), answer["count"], places)
+
+    def input_bytes(self, offset: int, size: int) -> bytes:
+        """What was staged, for a device that takes it from us."""
+        return os.pread(self.inputs_fd, size, offset)
+
+    def put_output(self, offset: int, data: bytes) -> None:
+        """What a device gave us, for `check` to find."""
+        os.pwrite(self.outputs_fd, data, offset)
 
     def check(
         self,

@@ -111,7 +111,8 @@ class ReferenceServer:
         )
         # Room for wrong answers, too: a candidate may return more or wider elements than it should.
         self._outputs.view(4 * outputs + end + (1 << 20))
-        return {"lines": lines, "count": len(self._draws[draw].inputs)}
+        places = [(offset, flat.numel() * flat.element_size()) for offset, flat in tensors]
+        return {"lines": lines, "count": len(self._draws[draw].inputs), "tensors": places}
 
     def check(
         self, draw: int, tensors: list[dict[str, Any]], inputs: list[list[int]], sampled: bool = False

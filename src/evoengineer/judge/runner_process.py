@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -22,6 +22,8 @@ from evoengineer.judge.sandbox import Sandboxed
 _MOST_REPLY_BYTES = 1 << 20
 _MOST_LOG_BYTES = 4000
 _ENDING_SECONDS = 3.0
+# Of PyTorch's types, by the numbers that `evo/abi.h` shares with it; others are not compared.
+ELEMENT_BYTES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 11: 1, 15: 2}
 
 
 class FailureKind(IntEnum):
@@ -99,6 +101,17 @@ class RunnerProcess:
 
     def put(self, number: int, staged: Staged) -> None:
         self._ask([f"put {number} {staged.count}", *staged.lines])
+
+    def place(self, number: int, staged: Staged) -> tuple[int, ...]:
+        """As `put`, but without contents: the addresses of the tensors, for the caller to fill."""
+        lines = self._ask([f"place {number} {staged.count}", *staged.lines])
+        try:
+            addresses = tuple(int(line.split()[1]) for line in lines if line.startswith("at "))
+        except (ValueError, IndexError) as error:
+            raise CandidateFailure(FailureKind.NONSENSE, "malformed answer to place") from error
+        if len(addresses) != len(staged.tensors):
+            raise CandidateFailure(FailureKind.NONSENSE, "malformed answer to place")
+        return addresses
 
     def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called:
         lines = self._ask([f"call {number} {function} {flush_bytes}"])
@@ -205,6 +218,15 @@ class RunnerProcess:
         return f"\nIt printed:\n{text}" if text else ""
 
 
+def span_bytes(tensor: Mapping[str, Any]) -> int:
+    """From the first to the last element that a returned tensor reaches; 0 for one that makes no sense."""
+    sizes, strides = tensor["sizes"], tensor["strides"]
+    if 0 in sizes or min([0, *sizes, *strides]) < 0:
+        return 0
+    last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    return int(last + 1) * ELEMENT_BYTES.get(tensor["dtype"], 0)
+
+
 def no_forward(functions: Sequence[str]) -> CandidateFailure:
     named = ", ".join(functions) or "nothing"
     return CandidateFailure(FailureKind.NAME, f'PYBIND11_MODULE must define "forward"; it defines {named}')
@@ -224,7 +246,9 @@ def _tensor(line: str) -> dict[str, Any]:
         dtype, dimensions = int(words[0]), int(words[1])
         sizes = [int(word) for word in words[2 : 2 + dimensions]]
         strides = [int(word) for word in words[2 + dimensions : 2 + 2 * dimensions]]
-        return {"dtype": dtype, "sizes": sizes, "strides": strides, "device": words[-1]}
+        return {
+            "dtype": dtype, "sizes": sizes, "strides": strides, "address": int(words[-2]), "device": words[-1],
+        }  # fmt: skip
     except (ValueError, IndexError) as error:
         raise CandidateFailure(FailureKind.NONSENSE, f"malformed output: {line[:200]!r}") from error
 

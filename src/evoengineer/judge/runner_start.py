@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.reference import ReferenceProcess
 from evoengineer.judge.runner_build import runner_program
 from evoengineer.judge.runner_process import RunnerProcess
 from evoengineer.judge.sandbox import run_policy, start
@@ -16,16 +16,19 @@ from evoengineer.judge.sandbox import run_policy, start
 
 def start_runner(
     library: Path,
-    reference: ReferenceProcess,
     scratch: Path,
     options: JudgeOptions,
     environment: Mapping[str, str],
     readable: tuple[Path, ...],
     *,
+    memory: tuple[int, int] | None = None,
     pass_fds: tuple[int, ...] = (),
     gpu: bool = False,
 ) -> RunnerProcess:
-    """A sandboxed runner that can read one candidate's library and little else."""
+    """A sandboxed runner that can read one candidate's library and little else.
+
+    `memory` are file descriptors of inputs and outputs that it shares, for devices that only it can reach.
+    """
     program = runner_program()
     policy = run_policy(
         scratch, readable=[program.parent, library.parent, *readable], environment=environment, gpu=gpu
@@ -36,12 +39,12 @@ def start_runner(
     )
     ours, theirs = socket.socketpair()
     log = scratch / "log"
-    fds = (theirs.fileno(), reference.inputs_fd, reference.outputs_fd)
-    with theirs, log.open("wb") as output:
+    with theirs, log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
+        fds = (theirs.fileno(), *(memory or (nothing.fileno(), nothing.fileno())))
         process = start(
             [program, *map(str, fds)],
             policy,
-            pass_fds=(*fds, *pass_fds),
+            pass_fds=(*dict.fromkeys(fds), *pass_fds),
             stdout=output,
             stderr=subprocess.STDOUT,
         )

@@ -11,21 +11,33 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from evoengineer.device.options import DEFAULT_SAMPLE_BLOCKS, DeviceOptions, Limits
 from evoengineer.device.sim.control import ControlledDevice, Region
 from evoengineer.errors import DeviceError
+from evoengineer.judge import integrity
 from evoengineer.judge.examination import Mode
-from evoengineer.judge.failures import device_rejection, runner_rejection
+from evoengineer.judge.failures import Rejected, device_rejection, finding_rejection, runner_rejection
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.reference import ReferenceProcess, Staged
-from evoengineer.judge.runner_process import Called, CandidateFailure, Fetched, RunnerProcess, no_forward
+from evoengineer.judge.runner_process import (
+    Called,
+    CandidateFailure,
+    FailureKind,
+    Fetched,
+    RunnerProcess,
+    no_forward,
+    span_bytes,
+)
 from evoengineer.judge.runner_start import start_runner
+from evoengineer.judge.verdict import Outcome
 
 _CHECKS = {Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"})}  # besides those always on
 _TIMED = (Mode.TIMED, Mode.SAMPLED)
 _EXTRA_BLOCKS = 48  # that run besides those counted for the timing model, whose choice is no secret
 _MARK_SECONDS = 30.0
+_ALIGNMENT = 256
 
 
 class SimulatedGpu:
@@ -56,12 +68,12 @@ class SimulatedGpu:
             environment = self._device.client_environment()
             runtime = Path(environment["LD_PRELOAD"]).parent
             runner = start_runner(
-                library, reference, Path(scratch), self._options, environment, (runtime,),
+                library, Path(scratch), self._options, environment, (runtime,),
                 pass_fds=(self._device.client_fd,),
             )  # fmt: skip
             with runner:
                 try:
-                    stage = SimulatedStage(self._device, runner, seed)
+                    stage = SimulatedStage(self._device, runner, reference, seed)
                     stage.open(library)
                     yield stage
                 finally:
@@ -71,8 +83,12 @@ class SimulatedGpu:
 class SimulatedStage:
     """A candidate on the simulated GPU."""
 
-    def __init__(self, device: ControlledDevice, runner: RunnerProcess, seed: int) -> None:
-        self._device, self._runner, self._seed = device, runner, seed
+    def __init__(
+        self, device: ControlledDevice, runner: RunnerProcess, reference: ReferenceProcess, seed: int
+    ) -> None:
+        self._device, self._runner, self._reference, self._seed = device, runner, reference, seed
+        self._inputs: tuple[tuple[int, int], ...] = ()  # address and bytes of the tensors among the arguments
+        self._returned: tuple[dict[str, Any], ...] = ()
         self._mode: Mode | None = None
         self.timed: Region | None = None  # the record of the timed call
 
@@ -87,29 +103,67 @@ class SimulatedStage:
             raise runner_rejection(no_forward(functions), "loading the kernel")
 
     def put(self, number: int, staged: Staged, where: str) -> None:
+        """Inputs go from the reference to the device and never through the candidate's process, whose host code
+        could otherwise read and use them where no clock runs."""
         try:
-            self._runner.put(number, staged)
+            addresses = self._runner.place(number, staged)
         except CandidateFailure as failure:
             raise self._rejection(failure, where) from failure
+        for address, (offset, size) in zip(addresses, staged.tensors, strict=True):
+            try:
+                self._device.write(address, self._reference.input_bytes(offset, size))
+            except DeviceError as error:
+                failure = CandidateFailure(FailureKind.NONSENSE, f"an argument has no memory: {error}")
+                raise runner_rejection(failure, where) from error
+        self._inputs = tuple(zip(addresses, (size for _, size in staged.tensors), strict=True))
 
     def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Region]:
         self._configure(mode)
-        self._device.mark(_MARK_SECONDS)
+        self._reject_early_work(where)
         try:
             called = self._runner.call(number)
         except CandidateFailure as failure:
             raise self._rejection(failure, where) from failure
         region = self._mark(where)
+        self._returned = called.tensors
         if mode in _TIMED:
             self.timed = region
         return called, region
 
+    def _reject_early_work(self, where: str) -> None:
+        """Between two calls the candidate has no business on the device."""
+        finding = integrity.between_calls(self._mark(where))
+        if finding is not None:
+            raise finding_rejection(finding, where)
+
     def fetch(self, number: int, where: str) -> tuple[Fetched, Region]:
+        """Results and inputs as the device has them, whatever the candidate's process says."""
+        after = self._mark(where)
+        at = 0
+        tensors: list[dict[str, Any]] = []
+        for tensor in self._returned:
+            size = span_bytes(tensor)
+            tensors.append({**tensor, "offset": at, "bytes": size})
+            if tensor["device"] == "cuda":
+                at = self._copy_out(tensor["address"], size, at, where)
+        inputs: list[tuple[int, int]] = []
+        for address, size in self._inputs:
+            inputs.append((at, size))
+            at = self._copy_out(address, size, at, where)
+        return Fetched(tuple(tensors), tuple(inputs)), after
+
+    def _copy_out(self, address: int, size: int, at: int, where: str) -> int:
+        """Device memory to the memory that the reference reads; the next free place there."""
         try:
-            fetched = self._runner.fetch(number)
-        except CandidateFailure as failure:
-            raise self._rejection(failure, where) from failure
-        return fetched, self._mark(where)
+            self._reference.put_output(at, self._device.read(address, size) if size else b"")
+        except DeviceError as error:
+            raise Rejected(
+                Outcome.WRONG,
+                f"a returned tensor is not in device memory ({where})",
+                f"forward must return tensors that it has allocated: {error}",
+                {"where": where},
+            ) from error
+        return -(-(at + size) // _ALIGNMENT) * _ALIGNMENT
 
     def drop(self, number: int) -> None:
         with contextlib.suppress(CandidateFailure):  # a failure shows at the next call, with its reason

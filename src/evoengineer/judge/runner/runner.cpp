@@ -5,7 +5,8 @@
 // Commands, one per line; each is answered by lines of which the last is `ok …` or `error KIND CODE TEXT`:
 //   policy GUARD_BYTES POISON REUSE    how memory is given out (storage.h)
 //   open PATH                          → function NAME PARAMETERS …; ok
-//   put SET COUNT + COUNT value lines  → ok
+//   put SET COUNT + COUNT value lines  → ok; contents come from the shared memory
+//   place SET COUNT + COUNT value lines  → at ADDRESS, for each tensor; ok; the judge fills them by another way
 //   call SET FUNCTION FLUSH_BYTES      → output lines; ok EVENT_US DRAINED_US WALL_US
 //   fetch SET                          → output OFFSET BYTES …, input OFFSET BYTES …, guard …; ok
 //   drop SET                           → ok
@@ -123,13 +124,17 @@ class Runner {
             std::string path;
             words >> path;
             open(from_hex(path));
-        } else if (command == "put") {
+        } else if (command == "put" || command == "place") {
             size_t set, count;
             words >> set >> count;
             auto& slot = sets_[set];
             if (!slot) slot = std::make_unique<ArgumentSet>();
-            slot->fill(channel_, count, inputs_.data(), inputs_.bytes());
-            channel_.send("ok\n");
+            bool copy = command == "put";
+            slot->fill(channel_, count, copy ? inputs_.data() : nullptr, copy ? inputs_.bytes() : 0);
+            std::ostringstream text;
+            for (const EvoTensor* tensor : slot->tensors())
+                text << "at " << reinterpret_cast<uintptr_t>(tensor->data) << '\n';
+            channel_.send(text.str() + "ok\n");
         } else if (command == "call") {
             size_t set, flush_bytes;
             std::string function;

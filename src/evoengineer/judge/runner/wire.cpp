@@ -74,7 +74,7 @@ EvoValue ArgumentSet::read_value(Channel& channel, const unsigned char* inputs, 
         for (int i = 0; i < tensor.dimensions; i++) words >> tensor.sizes[i];
         for (int i = 0; i < tensor.dimensions; i++) words >> tensor.strides[i];
         words >> offset >> bytes;
-        if (!words || offset + bytes > input_bytes) throw std::runtime_error("malformed tensor: " + line);
+        if (!words || (inputs && offset + bytes > input_bytes)) throw std::runtime_error("malformed tensor: " + line);
         bool same = next_tensor_ < tensors_.size() && tensors_[next_tensor_]->storage->bytes == bytes;
         if (!same && next_tensor_ < tensors_.size()) throw std::runtime_error("a set was filled with other sizes");
         if (!same) {
@@ -88,7 +88,7 @@ EvoValue ArgumentSet::read_value(Channel& channel, const unsigned char* inputs, 
         }
         tensor.data = tensor.storage->data;
         tensor.device_type = EVO_CUDA;
-        if (bytes && cudaMemcpy(tensor.data, inputs + offset, bytes, cudaMemcpyHostToDevice) != cudaSuccess)
+        if (inputs && bytes && cudaMemcpy(tensor.data, inputs + offset, bytes, cudaMemcpyHostToDevice) != cudaSuccess)
             throw std::runtime_error("cannot copy an input to the device");
         *tensors_[next_tensor_] = tensor;
         value.kind = EVO_TENSOR;
@@ -126,6 +126,7 @@ std::string describe_tensor(const EvoTensor& tensor) {
     text << "tensor " << tensor.dtype << ' ' << tensor.dimensions;
     for (int i = 0; i < tensor.dimensions; i++) text << ' ' << tensor.sizes[i];
     for (int i = 0; i < tensor.dimensions; i++) text << ' ' << tensor.strides[i];
+    text << ' ' << reinterpret_cast<uintptr_t>(tensor.data);
     text << (tensor.device_type == EVO_CUDA ? " cuda" : " cpu");
     return text.str();
 }

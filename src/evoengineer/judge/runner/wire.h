@@ -29,7 +29,8 @@ std::string from_hex(const std::string& hex);
 class ArgumentSet {
    public:
     ~ArgumentSet();
-    // Reads `count` values from the channel; contents of tensors come from `inputs`.
+    // Reads `count` values from the channel; contents of tensors come from `inputs`, unless that is null: then the
+    // memory is only allocated, for the judge to fill it from elsewhere.
     void fill(Channel& channel, size_t count, const unsigned char* inputs, size_t input_bytes);
     const std::vector<EvoValue>& values() const { return values_; }
     const std::vector<EvoTensor*>& tensors() const { return tensors_; }
@@ -44,5 +45,5 @@ class ArgumentSet {
     size_t next_tensor_ = 0;
 };
 
-// `tensor DTYPE NDIM SIZE… STRIDE… cuda|cpu`, for a returned tensor.
+// `tensor DTYPE NDIM SIZE… STRIDE… ADDRESS cuda|cpu`, for a returned tensor.
 std::string describe_tensor(const EvoTensor& tensor);
