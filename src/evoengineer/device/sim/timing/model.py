@@ -28,19 +28,19 @@ _WHOLE_ROUNDS = 8  # beyond so many rounds blocks no longer start and end togeth
 class Constants:
     """The free constants, fitted on some chains of published measurements (docs/simulated-time.md says which)."""
 
-    overlap: float = 6.0  # exponent of the norm when much runs side by side
+    overlap: float = 4.0  # exponent of the norm when much runs side by side
     overlap_alone: float = 2.0  # the same for a single block that goes from barrier to barrier
-    start_ns: float = 1400.0  # from the start of an empty kernel to its end
-    block_start_clocks: float = 250.0  # before a block's first instruction
+    start_ns: float = 1800.0  # from the start of an empty kernel to its end
+    block_start_clocks: float = 300.0  # before a block's first instruction
     dram_efficiency: float = 0.92  # of the peak, for reads
-    write_penalty: float = 0.06  # a written byte costs so much more than one read
-    piece_bytes: float = 96.0  # what a new place in DRAM costs, as if so many bytes more were moved
-    l2_efficiency: float = 0.75
-    ecc_efficiency: float = 0.85  # what is left of GDDR's bandwidth when it carries check bits
-    far_latency: float = 1.25  # L2 and DRAM answer later under load than to a single request
+    write_penalty: float = 0.05  # a written byte costs so much more than one read
+    piece_bytes: float = 56.0  # what a new place in DRAM costs, as if so many bytes more were moved
+    l2_efficiency: float = 0.8
+    ecc_efficiency: float = 0.88  # what is left of GDDR's bandwidth when it carries check bits
+    far_latency: float = 1.1  # L2 and DRAM answer later under load than to a single request
     atomic_clocks: float = 2.7  # between two updates of one line
-    barrier_clocks: float = 30.0  # from the last warp's arrival to the first that goes on
-    pipe_efficiency: float = 0.95  # of the busiest pipe
+    barrier_clocks: float = 35.0  # from the last warp's arrival to the first that goes on
+    pipe_efficiency: float = 0.85  # of the busiest pipe
 
 
 CONSTANTS = Constants()
