@@ -268,6 +268,8 @@ def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count:
             plan["member"] = unit.slots[warp.member_operand(sync).name][1]  # type: ignore[union-attr]
     if block.barrier is not None:
         flags |= abi.BLOCK_BARRIER
+        file, line = block.barrier.location
+        plan["member"] = zlib.crc32(f"{file}:{line}".encode()) if line else 0
         number, threads, predicate, plan["barrier_kind"] = translate.barrier_operands(block.barrier)
         for key, operand, slot in (
             ("barrier_id", number, abi.BLOCK_ID_SLOT),

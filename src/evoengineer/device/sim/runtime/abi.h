@@ -87,7 +87,7 @@ struct BlockInfo {
     uint32_t flags;
     int32_t fast_entry;      // entry number of FAST for this block, or -1
     uint32_t first_conversion, conversions;  // into Function::conversions; the block's live-ins
-    uint32_t member;         // kBlockWarpSync: member mask, or slot
+    uint32_t member;         // kBlockWarpSync: member mask, or slot; kBlockBarrier: its source line, hashed, or 0
     uint32_t barrier_id;     // kBlockBarrier: number, or slot
     uint32_t barrier_count;  // threads expected, 0 = all of the block; or slot
     uint32_t barrier_kind;

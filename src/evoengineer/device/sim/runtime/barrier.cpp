@@ -47,6 +47,8 @@ void check_divergence(WarpState* w, const Barrier& b) {
     if (b.block == kNoBlock || !kernel.reach) return;
     for (uint32_t i = 0; i < block.exit_marks; i++) {
         const ExitMark& mark = block.exits[i];
+        // Another copy of the same barrier (an unrolled loop) was the last that they came to: they left in time.
+        if (mark.barrier_line && mark.barrier_line == kernel.blocks[b.block].member) continue;
         if (mark.block == b.block || !reaches(kernel, b.block, mark.block) ||
             reaches(kernel, mark.block, b.block))
             continue;
@@ -134,6 +136,8 @@ void barrier_arrive(WarpState* w, const Arrival& a) {
         fail(w, kIllegalInstruction, a.site, a.lanes, "barrier %u: a block has barriers 0 to 15 only", a.id);
     Barrier& b = block.barriers[a.id];
     block.used_barriers |= 1u << a.id;
+    const Function& kernel = w->worker->launch->functions[0];
+    w->barrier_line = a.block < kernel.block_count ? kernel.blocks[a.block].member : 0;
     if (b.arrived == 0) {
         b.count = a.count;
         b.block = a.block;
@@ -176,7 +180,7 @@ void exit_lanes(WarpState* w, uint32_t lanes, uint32_t last_block) {
             if (block.exits[i].block == last_block) mark = &block.exits[i];
         if (!mark && block.exit_marks < kExitMarks) {
             mark = &block.exits[block.exit_marks++];
-            *mark = {last_block, w->warp_index, lanes};
+            *mark = {last_block, w->warp_index, lanes, w->barrier_line};
         } else if (mark && mark->warp == w->warp_index) {
             mark->lanes |= lanes;
         }

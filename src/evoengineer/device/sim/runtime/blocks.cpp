@@ -117,6 +117,7 @@ void begin_warp(WarpState& w, const BlockState& b, const Launch& launch) {
     w.activation = nullptr;
     w.fast_wait = 0;
     w.spins = 0;
+    w.barrier_line = 0;
     w.ticks_used = 0;
     w.clock = launch.clock_start;
     w.ticks = w.ticks_given = w.worker->run->first_quantum;

@@ -37,6 +37,7 @@ struct WarpState : Warp {
     uint32_t fast_block;       // the block it was in then
     uint32_t fast_ones, fast_zeros;  // what that barrier collected
     struct Exchange* exchange; // exchange.cpp: an operation that lanes elsewhere take part in
+    uint32_t barrier_line;     // of the barrier it came to last (BlockInfo::member), 0 = none
     uint32_t spins;            // slices in a row that ended in rt_tick or rt_yield
     WarpStatus status;
 };
@@ -55,7 +56,7 @@ struct Barrier {
 };
 
 // Threads that have exited, by the last block that they ran (barrier divergence, see barrier.cpp).
-struct ExitMark { uint32_t block, warp, lanes; };
+struct ExitMark { uint32_t block, warp, lanes, barrier_line; };
 constexpr uint32_t kExitMarks = 32;
 
 struct BlockState {
