@@ -132,7 +132,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
                 use["tensor"] += tensor_use[n] / samples
         use["fma"] = max(use.pop("imad", 0.0), use.get("fma", 0.0))
         for name in _PER_SCHEDULER & use.keys():
-            use[name] *= counters.imbalance
+            use[name] *= counters.imbalance(shape.warps)
         parts.append(Phase(latency, max(use.values(), default=0.0)))
         for name, clocks in use.items():
             total[name] += clocks

@@ -96,11 +96,13 @@ class Counters:
     atomic_lanes: int
     atomic_sharing: int  # sampled blocks that use the most shared line
 
-    @property
-    def imbalance(self) -> float:
-        """How much more the busiest of four schedulers has to do than the average; 1 is even."""
+    def imbalance(self, warps: int) -> float:
+        """How much more the busiest of four schedulers has to do than the average; 1 is even.
+
+        Blocks whose warps are no multiple of four start with another scheduler each time.
+        """
         total = sum(self.schedulers)
-        return 4 * max(self.schedulers) / total if total else 1.0
+        return 4 * max(self.schedulers) / total if total and warps % 4 == 0 else 1.0
 
 
 def read_counters(
