@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from evoengineer.device.sim.timing.counters import Footprint
 
-
 _PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
 
 
