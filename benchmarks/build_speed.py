@@ -17,7 +17,6 @@ import os
 import resource
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from pathlib import Path
 
 from evoengineer.kernel.build import Build, build_kernel
 from evoengineer.kernel.toolchain import Toolchain, find_toolchain
+from evoengineer.kernel.torch_headers import torch_command
 from evoengineer.paths import CACHE_VARIABLE, cache_dir
 
 SM = 89
@@ -171,7 +171,11 @@ def measure(subject: Subject, repetitions: int, with_torch: bool) -> Row:
             text = f"{subject.extension}// {number}\n"
             pairs.append((cost(lambda: nvcc(bare, folder)), cost(lambda text=text: build(text, toolchain))))
         cached = min(cost(lambda text=text: build(text, toolchain)).wall_seconds for _ in range(5))
-        torch = cost(lambda: nvcc(_torch_command(toolchain), folder)) if with_torch else None
+        torch = (
+            cost(lambda: nvcc(torch_command(toolchain, SM, "extension.cu", "extension.o"), folder))
+            if with_torch
+            else None
+        )
     return Row(
         subject.name,
         min((pair[0] for pair in pairs), key=lambda each: each.wall_seconds),
@@ -198,28 +202,6 @@ def nvcc(command: list[str], folder: Path) -> None:
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if run.returncode != 0:
         raise SystemExit(f"{' '.join(command)} fails:\n{(run.stdout + run.stderr)[-2000:]}")
-
-
-def _torch_command(toolchain: Toolchain) -> list[str]:
-    """Compiled only, not linked: a CPU build of torch has the headers for CUDA, but not its libraries."""
-    import torch
-
-    include = Path(torch.__file__).parent / "include"
-    return [
-        *(str(toolchain.nvcc), *toolchain.flags, "-gencode", f"arch=compute_{SM},code=compute_{SM}"),
-        *(
-            "-c",
-            "-O2",
-            "-std=c++20",
-            "--expt-relaxed-constexpr",
-            "-Xcompiler",
-            "-fPIC",
-            "-DTORCH_EXTENSION_NAME=kernel",
-        ),
-        *(f"-D__CUDA_NO_{name}__" for name in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS")),
-        *("-D__CUDA_NO_BFLOAT16_CONVERSIONS__", f"-I{include}", f"-I{include / 'torch/csrc/api/include'}"),
-        *(f"-I{sysconfig.get_path('include')}", "extension.cu", "-o", "extension.o"),
-    ]
 
 
 def table(rows: list[Row]) -> str:

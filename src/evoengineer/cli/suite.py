@@ -29,7 +29,9 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         epilog="What was judged before is not judged again (--no-cache does), so that an interrupted run goes on.",
     )
     _add_names(verify)
-    verify.add_argument("--workers", type=int, default=0, metavar="N", help="judge N at a time (default: one per core)")
+    verify.add_argument(
+        "--workers", type=int, default=0, metavar="N", help="judge N at a time (default: one per core)"
+    )
     verify.add_argument("--json", action="store_true", help="all verdicts as JSON")
     verify.add_argument("--markdown", action="store_true", help="the table as Markdown")
     verify.add_argument(
@@ -44,7 +46,9 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _add_names(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", metavar="NAME", help="problems, or families such as matmul (default: all)")
+    parser.add_argument(
+        "files", nargs="*", metavar="NAME", help="problems, or families such as matmul (default: all)"
+    )
     parser.add_argument("--suite", default=DEFAULT_SUITE, help=f"the suite (default {DEFAULT_SUITE})")
 
 
@@ -69,9 +73,7 @@ def chosen_problems(suite: str, names: Sequence[str]) -> list[str]:
 def verify_command(options: argparse.Namespace) -> int:
     names = chosen_problems(options.suite, options.files)
     if options.torch_headers:
-        from evoengineer.kernel.torch_headers import verify_with_torch_headers
-
-        return verify_with_torch_headers(names)
+        return _compile_all(names)
     verdicts = _judge_all(names, options)
     if options.json:
         json.dump({name: verdict.to_json() for name, verdict in verdicts.items()}, sys.stdout, indent=2)
@@ -82,6 +84,28 @@ def verify_command(options: argparse.Namespace) -> int:
     if not options.json:
         print(f"\n{len(verdicts) - len(wrong)} of {len(verdicts)} baselines are valid on {options.device}")
     return 1 if wrong else 0
+
+
+def _compile_all(names: Sequence[str]) -> int:
+    """Each baseline against the real PyTorch headers, two at a time at most: a compilation takes gigabytes."""
+    from evoengineer.device.options import default_threads
+    from evoengineer.kernel.torch_headers import HeaderCheck, compile_with_torch_headers
+    from evoengineer.problem.catalog import locate
+
+    def compile_one(name: str) -> HeaderCheck:
+        baseline = locate(name)[1].with_name("baseline.cu")
+        return compile_with_torch_headers(baseline.read_text(encoding="utf-8"))
+
+    refused = 0
+    with ThreadPoolExecutor(min(2, default_threads())) as threads:
+        for name, result in zip(names, threads.map(compile_one, names), strict=True):
+            refused += not result.compiles
+            outcome = "compiles" if result.compiles else "does not compile"
+            print(f"{name}: {outcome} with PyTorch's headers ({result.seconds:.0f} s)", flush=True)
+            if not result.compiles:
+                print("\n".join(f"    {line}" for line in result.log.splitlines()))
+    print(f"\n{len(names) - refused} of {len(names)} baselines compile with PyTorch's own headers")
+    return 1 if refused else 0
 
 
 def _judge_all(names: Sequence[str], options: argparse.Namespace) -> dict[str, Verdict]:
@@ -120,14 +144,18 @@ def _judge_all(names: Sequence[str], options: argparse.Namespace) -> dict[str, V
 
 
 def _table(verdicts: dict[str, Verdict], markdown: bool) -> list[str]:
-    rows: list[Sequence[str]] = [("problem", "verdict", "simulated time", "bound by", "speed of light reached")]
+    rows: list[Sequence[str]] = [
+        ("problem", "verdict", "simulated time", "bound by", "speed of light reached")
+    ]
     for name, verdict in verdicts.items():
         rows.append((name, str(verdict.outcome), *_figures(verdict)))
     if markdown:
         lines = [f"| {' | '.join(row)} |" for row in rows]
         return [lines[0], "|---|---|---:|---|---:|", *lines[1:]]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str]:

@@ -76,7 +76,8 @@ def main(arguments: Sequence[str]) -> int:
             begin = time.perf_counter()
             call()
             return (time.perf_counter() - begin) * 1e6
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        event: Any = torch.cuda.Event
+        start, end = event(enable_timing=True), event(enable_timing=True)
         torch.cuda.synchronize()
         start.record()
         call()

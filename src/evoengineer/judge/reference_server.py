@@ -105,7 +105,7 @@ class ReferenceServer:
         view = self._inputs.view(max(end, 1))
         for offset, flat in tensors:
             data = flat.view(torch.uint8).numpy()
-            view[offset : offset + data.nbytes] = memoryview(data)
+            view[offset : offset + data.nbytes] = data.data
         outputs = sum(
             _padded(_flat(e.pytorch).numel() * e.pytorch.element_size()) for e in self._draws[draw].expected
         )
@@ -186,7 +186,7 @@ class ReferenceServer:
             if offset + size > self._outputs.bytes:
                 return ["all"]
             now = self._outputs.view(offset + size)[offset : offset + size]
-            if original.nbytes != size or memoryview(original) != now:
+            if original.nbytes != size or original.data != now:
                 changed.append(name)
         return changed
 

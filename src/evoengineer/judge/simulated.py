@@ -113,8 +113,8 @@ class SimulatedStage:
             try:
                 self._device.write(address, self._reference.input_bytes(offset, size))
             except DeviceError as error:
-                failure = CandidateFailure(FailureKind.NONSENSE, f"an argument has no memory: {error}")
-                raise runner_rejection(failure, where) from error
+                lost = CandidateFailure(FailureKind.NONSENSE, f"an argument has no memory: {error}")
+                raise runner_rejection(lost, where) from error
         self._inputs = tuple(zip(addresses, (size for _, size in staged.tensors), strict=True))
 
     def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Region]:

@@ -1,0 +1,123 @@
+"""How long judging takes, in ratios to a bare `nvcc -shared` of the same kernel.
+
+    python -m benchmarks.judging            # prints the table; exit code 1 if a target is missed
+    python -m benchmarks.judging --json
+
+A small elementwise kernel (ReLU of a million elements) is judged cold: a text that nobody has seen, in a new judge
+with no process running, and again in a judge that has judged before, as in an evolution. Bare compilations and
+judgings alternate, the best of several counts. The baseline's verdict is known beforehand, as it is from
+the second kernel of a problem on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from evoengineer.judge import JudgeOptions, Verdict, open_judge
+from evoengineer.kernel.toolchain import find_toolchain
+from evoengineer.problem.catalog import find_problem
+
+ROUNDS = 5
+MOST_OF_BARE = 1.6  # cold, in wall time of a bare compilation
+MOST_KNOWN_SECONDS = 0.05  # a text that was judged before
+
+PROBLEM = '''"""ReLU."""
+import torch
+from evoengineer.problem import Case
+cases = [Case.check(n=1), Case.check(n=257), Case.check(n=4099), Case.bench(n=1 << 20)]
+def make_inputs(case, generator):
+    return {"x": generator.values(case.n)}
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x)
+'''
+KERNEL = """__global__ void relu(const float* x, float* y, int n) {
+    int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n) y[i] = fmaxf(x[i], 0.0f);
+}
+"""
+EXTENSION = (
+    "#include <torch/extension.h>\n#define BLOCK 256\n"
+    + KERNEL
+    + "torch::Tensor forward(torch::Tensor x) {\n"
+    "    auto y = torch::empty_like(x);\n"
+    "    relu<<<(x.numel() + BLOCK - 1) / BLOCK, BLOCK>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());\n"
+    "    return y;\n}\n"
+    'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward, "ReLU"); }\n'
+)
+BARE = (
+    "#include <cuda_runtime.h>\n#define BLOCK 256\n" + KERNEL +
+    'extern "C" void forward(const float* x, float* y, int n) { relu<<<(n + BLOCK - 1) / BLOCK, BLOCK>>>(x, y, n); }\n'
+)  # fmt: skip
+
+
+def measure(scratch: Path) -> dict[str, float]:
+    """Seconds by what was measured."""
+    (scratch / "problem.py").write_text(PROBLEM, encoding="utf-8")
+    (scratch / "baseline.cu").write_text(EXTENSION, encoding="utf-8")
+    (scratch / "bare.cu").write_text(BARE, encoding="utf-8")
+    description = find_problem(str(scratch))
+    seed = time.time_ns()  # nothing is known from an earlier run
+    options = JudgeOptions(workers=1, run_seed=seed)
+    fresh = iter(range(1, 1 << 30))
+
+    def unseen() -> str:
+        """Another text and other machine code each time: the number of threads differs."""
+        number = next(fresh)
+        return EXTENSION.replace("BLOCK 256", f"BLOCK {64 + 32 * (number % 29)}").replace(
+            "fmaxf(x[i], 0.0f)", f"fmaxf(x[i], {number}e-40f * 0.0f)"
+        )
+
+    def judge_cold() -> Verdict:
+        with open_judge(description, options) as judge:
+            return judge.judge(unseen()).result()
+
+    nvcc = find_toolchain()
+    compile_bare = [str(nvcc.nvcc), *nvcc.flags, "-shared", "-O2", "-lineinfo", "-Xcompiler", "-fPIC", "-gencode",
+                    "arch=compute_89,code=compute_89", "bare.cu", "-o", "bare.so"]  # fmt: skip
+    best: dict[str, float] = {}
+
+    def note(name: str, work: Callable[[], object]) -> None:
+        begin = time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - begin
+        best[name] = min(best.get(name, seconds), seconds)
+        assert not isinstance(result, Verdict) or result.valid, result.summary
+
+    judge_cold()  # the baseline, our own C++ parts
+    with open_judge(description, options) as warm:
+        warm.judge(unseen()).result()
+        for _ in range(ROUNDS):
+            note("bare nvcc", lambda: subprocess.run(compile_bare, cwd=scratch, check=True))
+            note("judged cold", judge_cold)
+            note("judged warm", lambda: warm.judge(unseen()).result())
+            note("judged before", lambda: warm.judge(EXTENSION).result())
+    return best
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        seconds = measure(Path(scratch))
+    bare = seconds["bare nvcc"]
+    met = seconds["judged cold"] <= MOST_OF_BARE * bare and seconds["judged before"] <= MOST_KNOWN_SECONDS
+    if given.json:
+        print(json.dumps({"seconds": seconds, "cold_ratio": seconds["judged cold"] / bare, "met": met}))
+    else:
+        for name, value in seconds.items():
+            print(f"{name:14} {value:8.3f} s  {value / bare:6.2f}x")
+        outcome = "met" if met else "missed"
+        print(f"targets (cold at most {MOST_OF_BARE}x, before at most {MOST_KNOWN_SECONDS:g} s): {outcome}")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
