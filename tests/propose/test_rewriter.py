@@ -12,8 +12,18 @@ import evoengineer
 from evoengineer.propose.parse import parse_reply
 from evoengineer.propose.protocol import ProposerError, Request
 from evoengineer.propose.rewriter import Change, Rewriter
-from evoengineer.propose.rules import RULES, BlockSize, FastMath, Reciprocal, Restrict, ShuffleTail, Unroll
+from evoengineer.propose.rules import (
+    RULES,
+    BlockSize,
+    FastMath,
+    Reciprocal,
+    Restrict,
+    ShuffleTail,
+    Unroll,
+    WarpPerRow,
+)
 
+ROWS = (Path(__file__).parents[2] / "examples" / "softmax_thread_per_row.cu").read_text()
 SOFTMAX = (Path(evoengineer.__file__).parent / "suites/starter/softmax/baseline.cu").read_text()
 
 
@@ -45,9 +55,42 @@ def test_nothing_to_start_from_or_to_change_is_fatal() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_every_rule_applies_to_softmax(rule: object) -> None:
-    changes = [change for change in rule.changes(SOFTMAX) if change.source != SOFTMAX]  # type: ignore[attr-defined]
-    assert changes
+def test_every_rule_applies_to_a_softmax(rule: object) -> None:
+    texts = (SOFTMAX, ROWS)
+    assert any(change.source not in texts for text in texts for change in rule.changes(text))  # type: ignore[attr-defined]
+
+
+def test_a_thread_per_row_becomes_a_warp_per_row() -> None:
+    (change,) = WarpPerRow().changes(ROWS)
+    text = change.source
+    assert "row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;" in text
+    assert text.count("column = lane_of_row; column < columns; column += 32") == 3
+    assert "largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, step))" in text
+    assert "sum = sum + __shfl_xor_sync(0xffffffffu, sum, step)" in text
+    assert "<<<((rows + threads - 1) / threads) * 32, threads>>>" in text
+    assert list(WarpPerRow().changes(text)) == [], "once is enough"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("float sum = 0.0f", "float sum = 1.0f"),  # it would be counted 32 times
+        ("++column) sum", "column += 2) sum"),  # another walk
+        ("sum += expf(x[column] - largest)", "if (x[column] > 0) sum += x[column]"),
+        ("float sum = 0.0f;", "float sum = threadIdx.x;"),
+        ("float sum = 0.0f;", "__syncthreads(); float sum = 0.0f;"),
+        ("softmax<<<", "launch("),
+    ],
+)
+def test_what_is_not_understood_is_left_alone(old: str, new: str) -> None:
+    assert old in ROWS
+    assert list(WarpPerRow().changes(ROWS.replace(old, new))) == []
+
+
+def test_a_store_behind_the_loops_is_one_lanes_business() -> None:
+    text = ROWS.replace("float sum = 0.0f;", "y[0] = largest;\n    float sum = 0.0f;")
+    (change,) = WarpPerRow().changes(text)
+    assert "if (lane_of_row == 0) y[0] = largest;" in change.source
 
 
 @given(st.text(alphabet="forint(){}<>=;+*/,.[] \n#_x12THREADS", max_size=200))

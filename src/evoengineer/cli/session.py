@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from evoengineer.propose.protocol import Proposer
     from evoengineer.search.progress import Observer
 
-OpenJudge = Callable[[Settings], "Judge"]
-
 
 def resolved_method(settings: Settings) -> tuple[Method, str]:
     method, fingerprint = find_method(settings.method)
@@ -90,8 +88,8 @@ def describe(settings: Settings) -> Description:
 
 
 def open_judge(settings: Settings) -> Judge:
-    from evoengineer.judge.options import JudgeOptions
-    from evoengineer.judge.pool import JudgePool
+    from evoengineer.judge import JudgeOptions
+    from evoengineer.judge import open_judge as open_pool
 
     options = JudgeOptions(
         device=settings.device,
@@ -99,7 +97,7 @@ def open_judge(settings: Settings) -> Judge:
         workers=settings.judge_workers,
         unsafe=settings.unsafe,
     )
-    return JudgePool(describe(settings), options)
+    return open_pool(describe(settings), options)
 
 
 def gather_task(settings: Settings) -> Task:

@@ -35,6 +35,8 @@ class Rule(Protocol):
         """Why it may help."""
         ...
 
+    # A rule may have a `weight`, how likely it is drawn next to one that has none (1).
+
     def changes(self, source: str) -> Iterable[Change]:
         """All results of applying the rule once; none where it does not apply."""
         ...
@@ -76,8 +78,10 @@ class Rewriter:
     def _step(self, source: str, random: Random) -> tuple[Rule, Change] | None:
         """First a rule, then one of its changes, so that a rule with many variants does not drown the others."""
         rules = list(self.rules)
-        random.shuffle(rules)
-        for rule in rules:
+        while rules:
+            rule = rules.pop(
+                random.choices(range(len(rules)), [getattr(each, "weight", 1) for each in rules])[0]
+            )
             distinct = {change.source: change for change in rule.changes(source) if change.source != source}
             if distinct:
                 return rule, random.choice(list(distinct.values()))

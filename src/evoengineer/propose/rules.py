@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evoengineer.propose.rewriter import Change
+from evoengineer.propose.warp_per_row import WarpPerRow
 
 _BLOCK_NAMES = r"(?:[A-Za-z_]*(?:THREADS|BLOCK|Threads|Block|threads|block)[A-Za-z_]*)"
 _SIZES = (32, 64, 128, 256, 512, 1024)
@@ -172,4 +173,13 @@ class ShuffleTail:
         )
 
 
-RULES = (BlockSize(), Unroll(), UnrollAll(), Restrict(), FastMath(), Reciprocal(), ShuffleTail())
+RULES = (
+    WarpPerRow(),
+    BlockSize(),
+    Unroll(),
+    UnrollAll(),
+    Restrict(),
+    FastMath(),
+    Reciprocal(),
+    ShuffleTail(),
+)
