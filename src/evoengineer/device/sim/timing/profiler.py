@@ -35,6 +35,7 @@ from evoengineer.paths import cache_dir
 TRACED_REQUESTS = 400_000  # of all samples together
 _LEAST_TRACE = 256  # per warp
 _REMEMBERED = 4096
+_MANY_BLOCKS = 4096  # in a larger grid edges matter less, and its blocks are often larger: fewer are counted
 _LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
 
 
@@ -112,7 +113,8 @@ class Profiler:
                 self._assemblers[text] = Assembler(text, self._card.sm)
 
     def samples(self, grid: tuple[int, int, int]) -> tuple[int, ...]:
-        return choose_blocks(grid, self._limit)
+        many = grid[0] * grid[1] * grid[2] > _MANY_BLOCKS
+        return choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit)
 
     def trace_limit(self, samples: int, warps: int) -> int:
         return max(TRACED_REQUESTS // max(samples * warps, 1), _LEAST_TRACE)
