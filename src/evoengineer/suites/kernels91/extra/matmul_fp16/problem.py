@@ -31,4 +31,5 @@ def make_inputs(case: Case, generator: Generator) -> dict[str, torch.Tensor]:
 
 
 def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return a @ b
+    wide = torch.promote_types(a.dtype, torch.float32)  # sums are kept in float32, as tensor cores keep them
+    return (a.to(wide) @ b.to(wide)).to(a.dtype)
