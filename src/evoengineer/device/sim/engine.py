@@ -288,7 +288,7 @@ class Engine:
         if profiler is not None:
             if samples:
                 resources = profiler.resources(image, info.registers if info else DEFAULT_REGISTERS)
-                from evoengineer.device.sim.timing.analysis import Shape
+                from evoengineer.device.sim.timing.shape import Shape
 
                 shape = Shape(grid, block, shared_bytes, resources, self.profile)
                 profiler.measure(key, shape, image, samples, buffers)

@@ -5,7 +5,8 @@
     ptxas       NVIDIA's assembler: registers, spills, machine code
     sass        that machine code: instructions, waits, the PTX line behind each
     machine     how often its basic blocks ran, and how long one warp takes through them
-    memory      caches and DRAM: what of the traffic goes where
+    memory      caches and DRAM: what of the traffic goes where; latency, pipes: clocks per instruction and block
+    shape       a launch on a card; analysis: from counters and code to the work that is asked for
     model       the time, term by term
     profile     LaunchProfile, the record that others read
     explain     findings in plain English; light: the least time a problem needs

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evoengineer.device.sim.timing.analysis import Analysis, Measured
+from evoengineer.device.sim.timing.analysis import Analysis
 from evoengineer.device.sim.timing.counters import SHARED
 from evoengineer.device.sim.timing.profile import LaunchProfile
+from evoengineer.device.sim.timing.shape import Measured
 
 _MOST_FINDINGS, _MOST_KERNELS = 3, 3
 _NAMES = {

@@ -21,7 +21,7 @@ from evoengineer.device.profile import Profile
 from evoengineer.device.sim.image import KernelImage
 from evoengineer.device.sim.native import Memory, load_runtime
 from evoengineer.device.sim.program import LinkedModule
-from evoengineer.device.sim.timing.analysis import Measured, Shape, analyse
+from evoengineer.device.sim.timing.analysis import analyse
 from evoengineer.device.sim.timing.code import KernelCode, kernel_code
 from evoengineer.device.sim.timing.counters import read_counters, replay
 from evoengineer.device.sim.timing.memory import kept_fraction
@@ -30,6 +30,7 @@ from evoengineer.device.sim.timing.ptxas import Assembler, Resources
 from evoengineer.device.sim.timing.report import launch_profile
 from evoengineer.device.sim.timing.sampling import choose_blocks, weigh_blocks
 from evoengineer.device.sim.timing.sass import MachineCode, read_code
+from evoengineer.device.sim.timing.shape import Measured, Shape
 from evoengineer.paths import cache_dir
 
 TRACED_REQUESTS = 400_000  # of all samples together

@@ -6,9 +6,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from evoengineer.device.sim.report import demangle
-from evoengineer.device.sim.timing.analysis import Analysis, Measured, compute_share
+from evoengineer.device.sim.timing.analysis import Analysis, compute_share
 from evoengineer.device.sim.timing.counters import GLOBAL
 from evoengineer.device.sim.timing.profile import LaunchProfile
+from evoengineer.device.sim.timing.shape import Measured
 
 _HOT_LINES = 3
 
