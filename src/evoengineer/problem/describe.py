@@ -17,7 +17,7 @@ import torch
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.problem.live import Live, open_live
-from evoengineer.problem.model import Case, Distribution, Problem
+from evoengineer.problem.model import Case, Problem
 
 
 def describe(live: Live) -> dict[str, Any]:
@@ -52,24 +52,17 @@ def to_json(problem: Problem) -> dict[str, Any]:
 
 
 def _bench_shapes(live: Live) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Arguments and outputs of the bench case.
-
-    The values of the inputs do not matter here, only their shapes, so the draw is the cheapest one.
-    """
+    """Arguments and outputs of the bench case, without computing it where that is possible."""
     case: Case = live.problem.bench_case
-    inputs = live.inputs(case, Distribution.NORMAL, 0)
-    arguments = [{"name": name, **shape_of(value)} for name, value in inputs.items()]
-    with torch.device("meta"):
-        try:
-            on_meta = {name: _to_meta(value) for name, value in inputs.items()}
-            outputs = live.outputs(case, on_meta, double=False)
-        except Exception:  # not every reference runs on meta tensors; the real thing always does
+    try:
+        with torch.device("meta"):
+            inputs = live.shapes(case)
             outputs = live.outputs(case, inputs, double=False)
+    except Exception:  # not every problem runs on tensors without contents; the real thing always does
+        inputs = live.inputs(case, live.problem.distributions[0], 0)
+        outputs = live.outputs(case, inputs, double=False)
+    arguments = [{"name": name, **shape_of(value)} for name, value in inputs.items()]
     return arguments, [shape_of(output) for output in outputs]
-
-
-def _to_meta(value: Any) -> Any:
-    return value.to("meta") if isinstance(value, torch.Tensor) else value
 
 
 def shape_of(value: Any) -> dict[str, Any]:

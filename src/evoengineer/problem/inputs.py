@@ -15,9 +15,14 @@ _INTEGER_RANGE = 4  # small enough that sums of products of tens of thousands of
 
 
 class Generator:
-    def __init__(self, seed: int, distribution: Distribution = Distribution.NORMAL) -> None:
+    """With `shapes_only`, tensors have shapes and types but no contents (PyTorch's meta device), and cost nothing."""
+
+    def __init__(
+        self, seed: int, distribution: Distribution = Distribution.NORMAL, shapes_only: bool = False
+    ) -> None:
         self.distribution = distribution
         self._random = torch.Generator().manual_seed(seed)
+        self._shapes_only = shapes_only
 
     def values(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Floating-point values by the current distribution."""
@@ -28,22 +33,30 @@ class Generator:
     def normal(
         self, *shape: int, mean: float = 0.0, std: float = 1.0, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
+        if self._shapes_only:
+            return torch.empty(shape, dtype=dtype, device="meta")
         return (torch.randn(shape, generator=self._random) * std + mean).to(dtype)
 
     def uniform(
         self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
+        if self._shapes_only:
+            return torch.empty(shape, dtype=dtype, device="meta")
         return (torch.rand(shape, generator=self._random) * (high - low) + low).to(dtype)
 
     def integers(self, *shape: int, low: int, high: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
         """Whole numbers from `low` up to, not including, `high`."""
+        if self._shapes_only:
+            return torch.empty(shape, dtype=dtype, device="meta")
         return torch.randint(low, high, shape, generator=self._random, dtype=torch.int64).to(dtype)
 
     def mask(self, *shape: int, share: float = 0.5) -> torch.Tensor:
         """Booleans, true with probability `share`."""
-        return torch.rand(shape, generator=self._random) < share
+        return self.uniform(*shape) < share
 
     def permutation(self, n: int) -> torch.Tensor:
+        if self._shapes_only:
+            return torch.empty((n,), dtype=torch.int64, device="meta")
         return torch.randperm(n, generator=self._random)
 
     def distinct(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:

@@ -60,22 +60,17 @@ class KernelBenchProblem:
 
     def inputs(self, case: Case, distribution: Distribution, seed: int) -> dict[str, Any]:
         """The file's own inputs, reshaped to the distribution where the model stays finite, then its state."""
-        with self._sizes(case.sizes), _WithoutGpu():
-            torch.manual_seed(seed)
-            model = self._model()
-            plain = list(self._module.get_inputs())
-            state = model.state_dict()
-        names = _argument_names(model, len(plain))
-        state_names = [_unique(key.replace(".", "_"), names) for key in state]
-        changed = [_redistributed(value, distribution) for value in plain]
-        for drawn in (changed, plain):
-            arguments: dict[str, Any] = dict(zip(names, drawn, strict=True))
-            arguments.update(
-                zip(state_names, (value.detach().clone() for value in state.values()), strict=True)
-            )
-            if drawn is plain or self._finite(case, arguments):
-                break
-        return arguments
+        torch.manual_seed(seed)
+        model, plain = self._draw(case, "cpu")
+        changed = _arguments(model, [_redistributed(value, distribution) for value in plain])
+        return changed if self._finite(case, changed) else _arguments(model, plain)
+
+    def shapes(self, case: Case) -> dict[str, Any]:
+        return _arguments(*self._draw(case, "meta"))
+
+    def _draw(self, case: Case, device: str) -> tuple[Any, list[Any]]:
+        with self._sizes(case.sizes), _WithoutGpu(device):
+            return self._model(), list(self._module.get_inputs())
 
     def outputs(self, case: Case, inputs: Mapping[str, Any], *, double: bool) -> tuple[torch.Tensor, ...]:
         values = list(inputs.values())
@@ -236,6 +231,16 @@ def _size_constants(module: types.ModuleType) -> dict[str, int]:
 def _title(module: types.ModuleType, path: Path) -> str:
     doc = module.Model.__doc__ or ""  # not inspect.getdoc, which would find that of torch.nn.Module
     return (doc.strip().splitlines() or [path.stem])[0].strip()
+
+
+def _arguments(model: Any, inputs: list[Any]) -> dict[str, Any]:
+    """Inputs by the names that forward gives them, then parameters and buffers in state_dict order."""
+    names = _argument_names(model, len(inputs))
+    state = {
+        _unique(key.replace(".", "_"), names): value.detach().clone()
+        for key, value in model.state_dict().items()
+    }
+    return {**dict(zip(names, inputs, strict=True)), **state}
 
 
 def _argument_names(model: Any, count: int) -> list[str]:

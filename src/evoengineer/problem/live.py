@@ -31,6 +31,10 @@ class Live(Protocol):
         """Arguments by name, in `forward`'s order."""
         ...
 
+    def shapes(self, case: Case) -> dict[str, Any]:
+        """The same without contents; may fail where the problem's code needs them."""
+        ...
+
     def outputs(self, case: Case, inputs: Mapping[str, Any], *, double: bool) -> tuple[torch.Tensor, ...]:
         """The reference's result, in float64 if `double`."""
         ...
@@ -89,7 +93,13 @@ class FolderProblem:
         )
 
     def inputs(self, case: Case, distribution: Distribution, seed: int) -> dict[str, Any]:
-        drawn = self._module.make_inputs(case, Generator(seed, distribution))
+        return self._make(case, Generator(seed, distribution))
+
+    def shapes(self, case: Case) -> dict[str, Any]:
+        return self._make(case, Generator(0, shapes_only=True))
+
+    def _make(self, case: Case, generator: Generator) -> dict[str, Any]:
+        drawn = self._module.make_inputs(case, generator)
         if not isinstance(drawn, Mapping):
             raise UsageError(
                 f"{self.problem.path}: make_inputs must return a dict of arguments by name, not {type(drawn).__name__}"
