@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -55,17 +56,30 @@ def test_a_task_survives_the_archive() -> None:
 
 
 @pytest.mark.parametrize(
-    ("directives", "first"),
+    ("directives", "found"),
     [
-        ({"bound": "DRAM_bandwidth"}, "dram"),
-        ({"bound": "shared_memory"}, "shared"),
-        ({"bound": "latency"}, "latency"),
-        ({"bound": "issue_slots"}, "issue"),
-        ({"profile": "bound_by_launch_overhead"}, "launch"),
+        ({"bound": "dram"}, ("dram",)),
+        ({"bound": "lsu"}, ("l1",)),
+        ({"bound": "fma"}, ("compute",)),
+        ({"bound": "start"}, ("launch",)),
+        ({"profile": "k:_9_us,_bound_by_DRAM_bandwidth"}, ("dram",)),
+        ({"profile": "7%_of_DRAM_bandwidth;_occupancy_100%"}, ()),
     ],
 )
-def test_bottlenecks_are_read_from_the_profile(directives: dict[str, str], first: str) -> None:
-    assert knowledge.bottlenecks(verdict_of(kernel("k", **directives)))[0] == first
+def test_bottlenecks_are_read_from_the_profile(directives: dict[str, str], found: tuple[str, ...]) -> None:
+    assert knowledge.bottlenecks(verdict_of(kernel("k", **directives))) == found
+
+
+def test_findings_name_further_bottlenecks() -> None:
+    verdict = verdict_of(kernel("k"))
+    assert verdict.timing is not None
+    findings = [
+        "global accesses use 4 of 32 bytes per sector: line 13",
+        "the grid has 16 blocks for 128 multiprocessors",
+    ]
+    launches = ({"bound": "dram", "time_ns": 1.0}, {"bound": "lsu", "time_ns": 9.0, "findings": findings})
+    changed = replace(verdict, timing=replace(verdict.timing, launches=launches))
+    assert knowledge.bottlenecks(changed) == ("l1", "sectors", "tail")
 
 
 def test_no_profile_no_bottleneck() -> None:

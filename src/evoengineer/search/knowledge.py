@@ -6,6 +6,7 @@ has no bottleneck; any technique may then be drawn.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,40 +16,40 @@ from random import Random
 
 from evoengineer.judge.verdict import Verdict
 
-# Words of a profile, in lower case, and the bottleneck that they speak of. The first that matches a launch's
-# "bound" counts; findings may name more.
+# The terms of the simulated GPU's timing model, and the bottleneck that each stands for.
+_BOUNDS = {
+    "dram": "dram", "l2": "l2", "l1 fill": "l2", "lsu": "l1", "latency": "latency", "issue": "issue",
+    "alu": "issue", "uniform": "issue", "fma": "compute", "half": "compute", "fp64": "compute",
+    "tensor": "compute", "sfu": "sfu", "atomics": "atomics", "start": "launch",
+}  # fmt: skip
+# Words of findings, in lower case; the first that a text holds counts.
 _WORDS = (
     ("bank conflict", "shared"),
-    ("shared", "shared"),
-    ("sector", "sectors"),
-    ("stride", "sectors"),
+    ("shared memory", "shared"),
+    ("per sector", "sectors"),
     ("coalesc", "sectors"),
     ("atomic", "atomics"),
+    ("lanes are active", "divergence"),
     ("diverge", "divergence"),
-    ("active lanes", "divergence"),
     ("barrier", "barrier"),
-    ("occupancy", "occupancy"),
-    ("registers", "occupancy"),
-    ("launch", "launch"),
-    ("overhead", "launch"),
-    ("tail", "tail"),
-    ("wave", "tail"),
     ("latency", "latency"),
+    ("spill", "occupancy"),
+    ("occupancy", "occupancy"),
+    ("grid has", "tail"),
+    ("launch overhead", "launch"),
     ("dram", "dram"),
     ("l2", "l2"),
     ("l1", "l1"),
-    ("sfu", "sfu"),
-    ("special", "sfu"),
+    ("load/store", "l1"),
+    ("special function", "sfu"),
     ("issue", "issue"),
+    ("integer", "issue"),
+    ("arithmetic", "compute"),
+    ("units", "compute"),
     ("tensor", "compute"),
-    ("fp32", "compute"),
-    ("fp64", "compute"),
-    ("fp16", "compute"),
-    ("compute", "compute"),
-    ("pipe", "compute"),
     ("memory", "dram"),
 )
-BOTTLENECKS = tuple(dict.fromkeys(name for _, name in _WORDS))
+BOTTLENECKS = tuple(dict.fromkeys((*_BOUNDS.values(), *(name for _, name in _WORDS))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +69,22 @@ def techniques() -> tuple[Technique, ...]:
 
 
 def bottlenecks(verdict: Verdict) -> tuple[str, ...]:
-    """What limits a valid kernel, the most important first: the longest launch's bound, then the findings."""
+    """What limits a valid kernel, the most important first: what its longest launch is bound by, then the
+    findings; without launches, what the profile's text says of both."""
     timing = verdict.timing
     if timing is None:
         return ()
     found: list[str] = []
-    launches = sorted(timing.launches, key=lambda each: -float(each.get("time_us") or 0.0))
-    for launch in launches[:1]:
-        found += _named(str(launch.get("bound", "")))[:1]
-        findings = launch.get("findings", ())
+    longest = max(timing.launches, key=lambda each: float(each.get("time_ns") or 0.0), default=None)
+    if longest is not None:
+        bound = str(longest.get("bound", ""))
+        found += [_BOUNDS[bound]] if bound in _BOUNDS else _named(bound)
+        findings = longest.get("findings") or ()
         for finding in findings if isinstance(findings, Sequence) and not isinstance(findings, str) else ():
-            found += _named(str(finding))[:1]
-    found += _named(timing.profile)
+            found += _named(str(finding))
+    if not found:
+        for said in re.findall(r"bound by ([^,\n]+)|^\s*- (.+)$", timing.profile, re.MULTILINE):
+            found += _named(" ".join(said))
     return tuple(dict.fromkeys(found))
 
 
@@ -100,5 +105,6 @@ def _weight(technique: Technique, limits: Sequence[str]) -> float:
 
 
 def _named(text: str) -> list[str]:
+    """The bottleneck that a text speaks of; nothing when it names none."""
     lowered = text.lower()
-    return [name for word, name in _WORDS if word in lowered]
+    return [name for word, name in _WORDS if word in lowered][:1]
