@@ -80,6 +80,41 @@ def test_resume_extends_a_run(endpoint: FakeEndpoint, capsys: pytest.CaptureFixt
     assert "can only be more, not 4" in capsys.readouterr().err
 
 
+def test_a_run_can_be_resumed_from_another_folder(
+    endpoint: FakeEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "own.py").write_text(
+        "from evoengineer.search.methods import METHODS\nfrom dataclasses import replace\n"
+        "mine = replace(METHODS[0], name='mine')\n"
+    )
+    assert (
+        evolve(endpoint, "--trials", "2", "--name", "r", "--method", "own.py:mine", "--record", "x.jsonl")
+        == 0
+    )
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(["resume", "r", "--trials", "3"]) == 0
+    (tmp_path / "own.py").write_text("from evoengineer.search.methods import METHODS\nmine = METHODS[1]\n")
+    assert main(["resume", "r", "--trials", "4"]) == 2
+    assert "has changed since the run began" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "module", ["evoengineer.cli.evolve", "evoengineer.search.loop", "evoengineer.archive"]
+)
+def test_imports_are_light(module: str) -> None:
+    script = (
+        f"import sys, {module}; print(*[m for m in ('torch', 'numpy', 'openai', 'rich') if m in sys.modules])"
+    )
+    heavy = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert heavy == []
+
+
 def test_record_and_replay_give_the_same_digest(
     endpoint: FakeEndpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:

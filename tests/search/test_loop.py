@@ -223,6 +223,14 @@ def test_an_interrupt_finishes_cleanly_and_resume_ends_like_an_uninterrupted_run
     assert resumed.canonical() == whole.canonical()
 
 
+def test_an_interrupt_before_the_first_call_is_an_interrupt(tmp_path: Path) -> None:
+    answers = Answers(faster)
+    done = evolve(tmp_path, answers, trials=5, during=lambda loop: loop.interrupt())
+    assert done.result.ending is Ending.INTERRUPTED
+    assert answers.requests == []
+    assert evolve(tmp_path, answers, trials=5).result.ending is Ending.FINISHED
+
+
 def test_a_finished_run_can_be_extended(tmp_path: Path) -> None:
     first = evolve(tmp_path, Answers(faster), trials=10)
     first.archive.set_trials("run", 25)

@@ -8,8 +8,9 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evoengineer.cli.run_options import add_archive, add_settings, archive_path, given_settings
 from evoengineer.errors import UsageError
@@ -61,6 +62,7 @@ def evolve_command(options: argparse.Namespace) -> int:
     )
     resolved_method(settings)  # a wrong name is refused before anything is opened
     check_files(settings)
+    settings = with_absolute_paths(settings)
     with Archive(archive_path(options)) as archive:
         run = create_run(archive, settings, options.name)
         return run_to_end(archive, run, settings, plain=options.plain)
@@ -90,6 +92,21 @@ def check_files(settings: Settings) -> None:
         value = getattr(settings, name)
         if value is not None and not Path(value).is_file():
             raise UsageError(f"{name} {value}: no such file")
+
+
+def with_absolute_paths(settings: Settings) -> Settings:
+    """So that a run can be resumed from another folder."""
+    changes: dict[str, Any] = {}
+    for name in ("replay", "prices", "baseline", "record"):
+        value = getattr(settings, name)
+        if value is not None:
+            changes[name] = str(Path(value).resolve())
+    if Path(settings.problem).exists():
+        changes["problem"] = str(Path(settings.problem).resolve())
+    file, colon, attribute = settings.method.rpartition(":")
+    if colon and file.endswith(".py"):
+        changes["method"] = f"{Path(file).resolve()}:{attribute}"
+    return replace(settings, **changes)
 
 
 def run_to_end(archive: Archive, run: RunRecord, settings: Settings, *, plain: bool) -> int:

@@ -74,12 +74,13 @@ class Loop:
         self._stop = threading.Event()
         self._ending: tuple[Ending, str] | None = None
         self._closed = False  # nothing more is planned
+        self._interrupted = False
         self._pool = ThreadPoolExecutor(self.options.workers, thread_name_prefix="proposer")
 
     def interrupt(self) -> None:
         """Finish cleanly: no new calls; what was paid for is judged and kept. Safe in a signal handler."""
-        self._stop.set()
-        self._inbox.put(("interrupted", 0, None))
+        self._interrupted = True
+        self._inbox.put(("interrupted", 0, None))  # to wake the loop
 
     def run(self) -> Result:
         try:
@@ -98,6 +99,8 @@ class Loop:
 
     def _work_through(self) -> None:
         while True:
+            if self._interrupted and not self._stop.is_set():
+                self._halt(Ending.INTERRUPTED, "interrupted; `resume` continues")
             self._advance()
             if not self._waiting():
                 return
@@ -290,9 +293,7 @@ class Loop:
                 self._judged(self._work[number], value)
             case "failed":
                 self._failed(self._work[number], value)
-            case "interrupted":
-                self._halt(Ending.INTERRUPTED, "interrupted; `resume` continues")
-            case "tick":
+            case "interrupted" | "tick":
                 pass
 
     def _attempted(self, attempt: Attempt) -> None:
