@@ -14,12 +14,13 @@ from functools import cache
 from pathlib import Path
 
 from evoengineer.errors import ToolchainError
+from evoengineer.kernel.steps import toolkit_of
 from evoengineer.kernel.toolchain import Toolchain, find_toolchain
 from evoengineer.paths import cache_dir
 
 _SOURCES = Path(__file__).parent / "runner"
 _HEADERS = Path(__file__).parents[1] / "kernel" / "headers"
-_FLAGS = ("-O2", "-std=c++17", "--cudart", "shared", "--cudadevrt", "none")
+_FLAGS = ("-O2", "-std=c++17", "-pthread", "-Wl,--export-dynamic")
 
 
 @cache
@@ -40,15 +41,27 @@ def _build(toolchain: Toolchain, sources: list[Path], program: Path) -> None:
     program.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
         partial = Path(scratch) / "runner"
-        command = [str(toolchain.nvcc), *_FLAGS, *toolchain.flags, "-I", str(_HEADERS), *map(str, sources)]
-        libraries = ["-ldl", "-Xlinker", "--export-dynamic"]
         run = subprocess.run(
-            [*command, *libraries, "-o", str(partial)],
+            [*runner_command(toolchain, sources), "-o", str(partial)],
             capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": scratch},
         )  # fmt: skip
         if run.returncode != 0:
-            raise ToolchainError("nvcc cannot build the runner that calls kernels", run.stdout + run.stderr)
+            compiler = toolchain.host.command[0]
+            raise ToolchainError(
+                f"{compiler} cannot build the runner that calls kernels", run.stdout + run.stderr
+            )
         os.replace(partial, program)
+
+
+def runner_command(toolchain: Toolchain, sources: list[Path]) -> list[str]:
+    """The host compiler does it alone. libcudart goes by its file: NVIDIA's wheels have no libcudart.so for
+    `-lcudart` to find, and nvcc takes no file that ends in `.so.13`.
+    """
+    toolkit = toolkit_of(toolchain)
+    return [
+        *(*toolchain.host.command, *_FLAGS, f"-I{_HEADERS}", f"-I{toolkit.include}"),
+        *(*map(str, sources), str(toolkit.cudart()), "-ldl"),
+    ]
 
 
 def nvidia_library_folder(toolchain: Toolchain) -> Path:

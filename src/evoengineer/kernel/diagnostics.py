@@ -29,7 +29,7 @@ _LINKER = re.compile(
 )
 _NOTE = re.compile(r"^\S+(?:\(\d+\)|:\d+:\d+): (?:note|remark)\b")
 _PLACE = re.compile(r"at line (?P<line>\d+)(?: of (?P<file>\S+))?")
-_PATH = re.compile(r"(?:/[\w.+-]+)+/(?=[\w.+-]+)")
+_PATH = re.compile(r"(?<![\w.+-])(?:/[\w.+-]+)+/(?=[\w.+-]+)")
 
 
 @dataclass(frozen=True, slots=True)

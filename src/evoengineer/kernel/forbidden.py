@@ -25,6 +25,7 @@ _RESERVED = re.compile(
 _FOREIGN = re.compile(r"\s*#\s*(?:include|embed)\s*[<\"]((?:/|\.\./|[^>\"]*/\.\./)[^>\"]*)[>\"]")
 _NO_MEMBER = re.compile(r'(?:namespace|class) "(?P<scope>[\w:]+)" has no member "(?P<name>\w+)"')
 _NO_OPERATOR = re.compile(r'no operator "(?P<name>[^"]+)" matches these operands')
+_LIBRARY_NAME = re.compile(r'identifier "(?P<name>(?:cublas|cudnn|cusparse|cusolver|cufft)\w+)" is undefined')
 _QUALIFIED = re.compile(r"\b(?:torch|at|c10)(?:::\w+)+")
 
 
@@ -79,7 +80,11 @@ def forbidden_in(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
 def _operation(diagnostic: Diagnostic) -> str:
     member = _NO_MEMBER.search(diagnostic.message)
     if member and member["scope"].split("::")[0] in ("torch", "at", "c10"):
-        return f"{member['scope']}::{member['name']}" if member["name"].rstrip("_") in _OPERATIONS else ""
+        name = member["name"].rstrip("_").removesuffix("_out")
+        return f"{member['scope']}::{member['name']}" if name in _OPERATIONS else ""
+    library = _LIBRARY_NAME.search(diagnostic.message)
+    if library:
+        return library["name"]
     operator = _NO_OPERATOR.search(diagnostic.message)
     if operator and "torch::Tensor" in diagnostic.message.replace("at::Tensor", "torch::Tensor"):
         return f"operator {operator['name']} on tensors"

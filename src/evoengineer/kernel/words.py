@@ -14,7 +14,8 @@ from evoengineer.kernel.text import normalised
 _PARTS = (
     (
         "STRING",
-        r"\bstring\b|\bto_string\b|\btoString\b|\bstr\(|stringstream|\bstring_view\b|runtime_error|\bwhat\(",
+        r"\bstring\b|\bto_string\b|\btoString\b|\bstr\(|stringstream|\bstring_view\b|runtime_error|\bwhat\("
+        r"|\b(?:Index|Value|Type|NotImplemented)Error\b",
     ),
     ("VECTOR", r"\bvector\b|TensorList|\bvec\(|\bunbind\b|\bsplit\b|\bchunk\b|DimVector"),
     ("TUPLE", r"\b(?:make_|forward_as_|\w*\.)?tuple\b|make_tuple|\btie\b|tuple_"),
@@ -25,6 +26,7 @@ _PARTS = (
     ("COMPLEX", r"omplex|COMPLEX"),
     ("ACCESSOR", r"ccessor|PtrTraits"),
     ("INDEXING", r"indexing|\.index\(\s*\{"),
+    ("CHECKS", r"\bTensorArg\b"),
     ("STREAMS", r"\bc(?:out|err|log)\b|stringstream|ostream"),
     (
         "OBJECTS",
@@ -36,6 +38,7 @@ _HEADERS = (
     ("cuda_fp16.h", r"\bhalf2?(?:\s+[A-Za-z_]|\s*[*&({])|\(half2?\)\s*[\w(]|sizeof\(half|=\s*half2?\s*;"),
     ("cuda_fp16.h", r"[<,]\s*(?:const\s+)?half2?\s*[>,]"),
     ("cuda_bf16.h", r"cuda_bf16|nv_bfloat16|__\w*2bfloat16|__bfloat16"),
+    ("evo/cub.h", r"\bcub::(?:Sum|Difference|Max|Min|Equality|LaneId)\b"),
     ("algorithm", r"std::(?:sort|fill|copy|transform|any_of|all_of|find|reverse|clamp|max_element|min_element)\b"),
     ("algorithm", r"std::(?:minmax|partial_sort|nth_element|lower_bound|upper_bound|stable_sort|count)\b"),
     ("algorithm", r"std::(?:generate|replace|rotate|unique)\b"),

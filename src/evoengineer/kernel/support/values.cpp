@@ -99,7 +99,7 @@ const EvoValue *find_item(const EvoValue &dictionary, const char *key) {
 void fail_object(const EvoValue &value, const char *wanted) {
     Text text;
     text << "a Python object of type " << kind_name(value.kind) << " is not, or has no, " << wanted;
-    fail(EVO_ERROR_ARGUMENT, 0, text.c_str());
+    throw pybind11::cast_error(EVO_ERROR_ARGUMENT, 0, text.c_str());
 }
 
 }  // namespace evo

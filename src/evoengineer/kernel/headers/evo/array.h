@@ -97,7 +97,29 @@ ArrayRef<T> makeArrayRef(const std::vector<T> &vector) {
 }
 #endif
 
+template <typename C>
+int64_t multiply_integers(const C &numbers) {
+    int64_t product = 1;
+    for (const auto &number : numbers) product *= number;
+    return product;
+}
+template <typename I>
+int64_t multiply_integers(I begin, I end) {
+    int64_t product = 1;
+    for (; begin != end; ++begin) product *= *begin;
+    return product;
+}
+template <typename C>
+int64_t sum_integers(const C &numbers) {
+    int64_t sum = 0;
+    for (const auto &number : numbers) sum += number;
+    return sum;
+}
+
 using IntArrayRef = ArrayRef<int64_t>;
 using IntList = ArrayRef<int64_t>;
+/* Sizes are never symbolic here. */
+using SymInt = int64_t;
+using SymIntArrayRef = IntArrayRef;
 
 }  // namespace c10

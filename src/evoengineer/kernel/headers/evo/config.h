@@ -27,6 +27,7 @@
 #define EVO_WITH_OBJECTS 1
 #define EVO_WITH_INDEXING 1
 #define EVO_WITH_STREAMS 1
+#define EVO_WITH_CHECKS 1
 #endif
 
 #ifdef EVO_WITH_STRING

@@ -134,6 +134,25 @@ inline void emptyCache() {}
 }  // namespace CUDACachingAllocator
 
 }  // namespace cuda
+
+struct DeviceGuard {
+    explicit DeviceGuard(Device device) : guard(device) {}
+    void set_index(DeviceIndex index) { guard.set_index(index); }
+    void reset_device(Device device) { guard.set_device(device); }
+    cuda::OptionalCUDAGuard guard;
+};
+struct OptionalDeviceGuard {
+    OptionalDeviceGuard() {}
+    explicit OptionalDeviceGuard(Device device) : guard(device) {}
+#ifdef EVO_WITH_OPTIONAL
+    explicit OptionalDeviceGuard(std::optional<Device> device) : guard(device) {}
+#endif
+    cuda::OptionalCUDAGuard guard;
+};
+struct InferenceMode {
+    explicit InferenceMode(bool = true) {}
+    ~InferenceMode() {}
+};
 }  // namespace c10
 
 namespace at {
@@ -145,19 +164,6 @@ inline std::optional<Device> device_of(const Tensor &tensor) {
 #else
 inline Device device_of(const Tensor &tensor) { return tensor.device(); }
 #endif
-
-struct DeviceGuard {
-    explicit DeviceGuard(Device device) : guard(device) {}
-    c10::cuda::OptionalCUDAGuard guard;
-};
-struct OptionalDeviceGuard {
-    OptionalDeviceGuard() {}
-    explicit OptionalDeviceGuard(Device device) : guard(device) {}
-#ifdef EVO_WITH_OPTIONAL
-    explicit OptionalDeviceGuard(std::optional<Device> device) : guard(device) {}
-#endif
-    c10::cuda::OptionalCUDAGuard guard;
-};
 
 namespace cuda {
 using namespace c10::cuda;

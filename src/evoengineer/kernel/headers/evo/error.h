@@ -105,9 +105,18 @@ void warn_with(const Parts &...parts) {
 
 namespace c10 {
 
+struct SourceLocation {
+    const char *function;
+    const char *file;
+    uint32_t line;
+};
+
 class Error : public std::exception {
   public:
     Error(EvoErrorKind kind, int code, const char *message);
+#ifdef EVO_WITH_STRING
+    Error(SourceLocation, const std::string &message) : Error(EVO_ERROR_CHECK, 0, message.c_str()) {}
+#endif
     const char *what() const noexcept override { return error_.message; }
     const char *what_without_backtrace() const noexcept { return error_.message; }
     const char *msg() const noexcept { return error_.message; }
@@ -116,6 +125,15 @@ class Error : public std::exception {
   private:
     EvoError error_;
 };
+#define EVO_ERROR(name)                                                                                            \
+    struct name : Error {                                                                                          \
+        using Error::Error;                                                                                        \
+    };
+EVO_ERROR(IndexError)
+EVO_ERROR(ValueError)
+EVO_ERROR(TypeError)
+EVO_ERROR(NotImplementedError)
+#undef EVO_ERROR
 
 #ifdef EVO_WITH_STRING
 template <typename... Parts>

@@ -43,6 +43,16 @@ Tensor tensor(const std::vector<T> &values, const TensorOptions &options = {}) {
 }
 #endif
 
+/* Sizes that real ones might keep symbolic. */
+inline Tensor empty_symint(SymIntArrayRef size, const TensorOptions &options = {}) { return empty(size, options); }
+inline Tensor zeros_symint(SymIntArrayRef size, const TensorOptions &options = {}) { return zeros(size, options); }
+
+/* Negative dimensions count from the end. */
+inline int64_t maybe_wrap_dim(int64_t dimension, int64_t count) {
+    TORCH_CHECK_INDEX(dimension >= -count && dimension < (count ? count : 1), "Dimension out of range: ", dimension, " of ", count);
+    return dimension < 0 ? dimension + count : dimension;
+}
+
 /* Views and copies that exist as functions, too. */
 inline Tensor reshape(const Tensor &tensor, IntArrayRef shape) { return tensor.reshape(shape); }
 inline Tensor flatten(const Tensor &tensor, int64_t start = 0, int64_t end = -1) { return tensor.flatten(start, end); }
@@ -68,6 +78,12 @@ inline std::vector<Tensor> chunk(const Tensor &tensor, int64_t count, int64_t di
     return tensor.chunk(count, dimension);
 }
 #endif
+
+/* One piece after the other: the sandbox grants one processor. */
+template <typename F>
+void parallel_for(int64_t begin, int64_t end, int64_t, const F &function) {
+    if (begin < end) function(begin, end);
+}
 
 struct NoGradGuard {
     NoGradGuard() {}

@@ -12,9 +12,9 @@ struct Slice {
     ::evo::OptionalInt start, stop, step;
 };
 enum class EllipsisIndexType { Ellipsis };
-enum class NoneType { None };
+using NoneType = ::evo::NoneType;
 constexpr EllipsisIndexType Ellipsis = EllipsisIndexType::Ellipsis;
-constexpr NoneType None = NoneType::None;
+constexpr NoneType None{};
 
 struct TensorIndex {
     enum class Kind { Integer, Slice, Ellipsis, None };

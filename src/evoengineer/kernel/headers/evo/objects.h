@@ -2,6 +2,8 @@
    work on dictionaries only. */
 #pragma once
 
+#include <stdexcept>
+
 #include "values.h"
 
 namespace evo {
@@ -17,6 +19,24 @@ const EvoValue *find_item(const EvoValue &dictionary, const char *key);
 }  // namespace evo
 
 namespace pybind11 {
+
+class cast_error : public c10::Error {
+  public:
+    using c10::Error::Error;
+    explicit cast_error(const char *message = "") : c10::Error(EVO_ERROR_ARGUMENT, 0, message) {}
+};
+#define EVO_EXCEPTION(name)                                                                                        \
+    class name : public std::runtime_error {                                                                       \
+      public:                                                                                                      \
+        explicit name(const char *message = "") : std::runtime_error(message) {}                                   \
+        template <typename S, typename = decltype(std::declval<const S &>().c_str())>                              \
+        explicit name(const S &message) : std::runtime_error(message.c_str()) {}                                   \
+    };
+EVO_EXCEPTION(value_error)
+EVO_EXCEPTION(type_error)
+EVO_EXCEPTION(index_error)
+EVO_EXCEPTION(key_error)
+EVO_EXCEPTION(error_already_set)
 
 class object {
   public:
@@ -66,7 +86,8 @@ class object {
 #endif
     size_t size() const { return value().kind == EVO_DICT ? value().sequence.count / 2 : value().sequence.count; }
     bool empty() const { return size() == 0; }
-    object attr(const char *name) const { return item(name); }
+    object attr(const char *name) const { return is_own_data(name) ? *this : item(name); }
+    bool has(const char *name) const { return is_own_data(name) || contains(name); }
     template <typename... A>
     object operator()(A &&...) const {
         ::evo::fail_object(value(), "a function, which needs a Python interpreter");
@@ -91,6 +112,10 @@ class object {
     }
 
   protected:
+    /* A Parameter arrives as its tensor: `x.data` of a tensor is the tensor. */
+    bool is_own_data(const char *name) const {
+        return value().kind == EVO_TENSOR && __builtin_strcmp(name, "data") == 0;
+    }
     object item(const char *key) const {
         const EvoValue *found = ::evo::find_item(value(), key);
         if (!found) ::evo::fail_object(value(), key);
@@ -113,6 +138,8 @@ T cast(const object &value) {
     return value.cast<T>();
 }
 
+inline bool hasattr(const object &value, const char *name) { return value.has(name); }
+
 struct none : object {};
 #define EVO_OBJECT(name, ...)                                                                                      \
     class name : public object {                                                                                   \
@@ -128,7 +155,28 @@ EVO_OBJECT(int_, int_(int64_t value) : object(::pybind11::cast(value)){} operato
 EVO_OBJECT(float_, float_(double value) : object(::pybind11::cast(value)){} operator double() const { return cast<double>(); })
 EVO_OBJECT(bool_, bool_(bool value) : object(::pybind11::cast(value)){} operator bool() const { return cast<bool>(); })
 EVO_OBJECT(str, str(const char *value) : object(::pybind11::cast(value)){})
-EVO_OBJECT(dict, )
+class dict : public object {
+  public:
+    dict() = default;
+    dict(const object &other) : object(other) {}
+    class iterator {
+      public:
+        explicit iterator(const EvoValue *key) : key_(key) {}
+        std::pair<object, object> operator*() const { return {object(key_[0]), object(key_[1])}; }
+        iterator &operator++() {
+            key_ += 2;
+            return *this;
+        }
+        bool operator!=(const iterator &other) const { return key_ != other.key_; }
+
+      private:
+        const EvoValue *key_;
+    };
+    iterator begin() const { return iterator(value().kind == EVO_DICT ? value().sequence.items : nullptr); }
+    iterator end() const {
+        return iterator(value().kind == EVO_DICT ? value().sequence.items + value().sequence.count : nullptr);
+    }
+};
 class tuple : public object {
   public:
     tuple() = default;

@@ -205,10 +205,13 @@ struct OptionalFormat {
     c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
     bool given = false;
 };
+/* torch::indexing::None */
+struct NoneType {};
 /* The bound of a slice, which may be left out, too. */
 struct OptionalInt {
     OptionalInt() = default;
     OptionalInt(int64_t value) : value(value), given(true) {}
+    OptionalInt(NoneType) {}
 #ifdef EVO_WITH_OPTIONAL
     OptionalInt(std::nullopt_t) {}
     OptionalInt(std::optional<int64_t> value) : value(value.value_or(0)), given(value.has_value()) {}

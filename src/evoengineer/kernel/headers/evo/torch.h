@@ -15,6 +15,9 @@
 #ifdef EVO_WITH_INDEXING
 #include "indexing.h"
 #endif
+#ifdef EVO_WITH_CHECKS
+#include "checks.h"
+#endif
 #ifdef EVO_WITH_STREAMS
 #include "streams.h"
 #endif

@@ -1,2 +1,2 @@
 #pragma once
-#include "../../evo/torch.h"
+#include "../../evo/apply.h"

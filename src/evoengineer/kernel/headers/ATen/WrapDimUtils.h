@@ -1,0 +1,2 @@
+#pragma once
+#include "../evo/torch.h"

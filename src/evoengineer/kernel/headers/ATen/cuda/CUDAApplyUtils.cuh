@@ -1,0 +1,3 @@
+#pragma once
+#include "../../evo/apply.h"
+#include "../../evo/atomic.h"
