@@ -7,6 +7,7 @@ dtype. Whole-number inputs whose results are exact must come out exact. Imports 
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from evoengineer.problem.model import Tolerance, sizes_text
 # dtype's epsilon. TF32 or half-precision arithmetic in a float32 problem lies far above.
 _ORDER_EPSILONS = {torch.float64: 4096.0, torch.float32: 256.0, torch.float16: 4.0, torch.bfloat16: 1.0}
 _EXACT_BITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
+_PIECE = 1 << 17  # elements
 _EXACT_FRACTION = 1024.0  # results that are whole multiples of 1/1024 involve no rounding on the way
 
 
@@ -43,26 +45,41 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One output of the reference: in float64, and as PyTorch computes it in the problem's dtype."""
+    """One output of the reference: in float64, and as PyTorch computes it in the problem's dtype.
+
+    What does not depend on the candidate is computed once: for a large case, comparing costs as much as running.
+    """
 
     exact: torch.Tensor
     pytorch: torch.Tensor
     whole: bool  # compare without tolerance
+    scale: float = 0.0  # RMS of the output
+    own_error: float = 0.0  # the worst that PyTorch itself makes
+    overflows: bool = False  # some elements are too large for the dtype
 
     @classmethod
     def make(cls, exact: torch.Tensor, pytorch: torch.Tensor, whole_inputs: bool) -> Expected:
         if not pytorch.is_floating_point():
             return cls(exact, pytorch, whole=True)
-        limit = 2.0 ** _EXACT_BITS[pytorch.dtype]
-        scaled = exact.double() * _EXACT_FRACTION
-        whole = (
-            whole_inputs
-            and bool(torch.isfinite(scaled).all())
-            and bool((scaled == scaled.round()).all())
-            and bool((exact.abs() < limit).all())
-            and bool((pytorch.double() == exact.double()).all())
-        )
-        return cls(exact, pytorch, whole)
+        exact = exact.double()
+        if whole_inputs and _is_whole(exact, pytorch):
+            return cls(exact, pytorch, whole=True)
+        fits = exact.abs() <= torch.finfo(pytorch.dtype).max
+        overflows = not bool(fits.all())
+        scale = _scale(exact[fits] if overflows else exact)
+        own = _worst_error(pytorch, exact, scale, fits if overflows else None)
+        return cls(exact, pytorch, False, scale, own if math.isfinite(own) else 0.0, overflows)
+
+
+def _is_whole(exact: torch.Tensor, pytorch: torch.Tensor) -> bool:
+    """Did no rounding happen on the way to this result of whole-number inputs?"""
+    scaled = exact * _EXACT_FRACTION
+    return (
+        bool(torch.isfinite(scaled).all())
+        and bool((scaled == scaled.round()).all())
+        and bool((exact.abs() < 2.0 ** _EXACT_BITS[pytorch.dtype]).all())
+        and bool((pytorch.double() == exact).all())
+    )
 
 
 def compare(number: int, expected: Expected, actual: torch.Tensor, tolerance: Tolerance) -> Mismatch | None:
@@ -87,7 +104,7 @@ def compare(number: int, expected: Expected, actual: torch.Tensor, tolerance: To
     if not reference.is_floating_point():
         return _report(number, actual != reference, expected, actual, 0.0, 0.0)
     if expected.whole:
-        return _report(number, ~(actual.double() == expected.exact.double()), expected, actual, 0.0, 0.0)
+        return _report(number, ~(actual.double() == expected.exact), expected, actual, 0.0, 0.0)
     return _compare_floats(number, expected, actual, tolerance)
 
 
@@ -101,20 +118,32 @@ def _same_layout(actual: torch.Tensor, reference: torch.Tensor) -> bool:
 def _compare_floats(
     number: int, expected: Expected, actual: torch.Tensor, tolerance: Tolerance
 ) -> Mismatch | None:
-    exact = expected.exact.double()
-    overflows = ~torch.isfinite(exact.to(actual.dtype))  # too large for the dtype: infinite is right
-    scale = _scale(exact[~overflows])
-    magnitude = exact.abs() + scale
-    error = torch.where(overflows, 0.0, (actual.double() - exact).abs() / magnitude)
-    error = torch.where(torch.isfinite(actual) | overflows, error, torch.inf)
-    own = torch.where(overflows, 0.0, (expected.pytorch.double() - exact).abs() / magnitude)
-    own = own[torch.isfinite(own)]
-    own_error = float(own.max()) if own.numel() else 0.0
     epsilon = torch.finfo(actual.dtype).eps
-    precise = max(tolerance.times_pytorch * own_error, _ORDER_EPSILONS[actual.dtype] * epsilon)
+    precise = max(tolerance.times_pytorch * expected.own_error, _ORDER_EPSILONS[actual.dtype] * epsilon)
     bound = min(tolerance.bound(_dtype(actual)), precise)
-    wrong = (error > bound) | (overflows & torch.isfinite(actual))
-    return _report(number, wrong, expected, actual, float(error.max()), bound)
+    if not expected.overflows and _worst_error(actual, expected.exact, expected.scale) <= bound:
+        return None
+    exact = expected.exact
+    fits = exact.abs() <= torch.finfo(actual.dtype).max  # where not, infinite is right
+    error = (actual.double() - exact).abs() / (exact.abs() + expected.scale)
+    error = torch.where(torch.isfinite(actual), error, torch.inf)
+    wrong = torch.where(fits, error > bound, torch.isfinite(actual))
+    worst = float(torch.where(fits, error, 0.0).max())
+    return _report(number, wrong, expected, actual, worst, bound)
+
+
+def _worst_error(
+    values: torch.Tensor, exact: torch.Tensor, scale: float, counted: torch.Tensor | None = None
+) -> float:
+    """The largest error, relative to the element plus the scale; NaN if a value is. In pieces that fit the cache."""
+    worst = torch.zeros((), dtype=torch.float64)
+    flats = [t.reshape(-1) for t in (values, exact, *(() if counted is None else (counted,)))]
+    for pieces in zip(*(flat.split(_PIECE) for flat in flats), strict=True):
+        error = (pieces[0].double() - pieces[1]).abs_().div_(pieces[1].abs().add_(scale))
+        if counted is not None:
+            error = torch.where(pieces[2], error, 0.0)
+        worst = torch.maximum(worst, error.max())
+    return float(worst)
 
 
 def _scale(values: torch.Tensor) -> float:
