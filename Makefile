@@ -29,7 +29,8 @@ help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
 
 demo: $(STAMP)
-	$(BIN)/evoengineer sim run examples/softmax.cu
+	$(BIN)/evoengineer judge examples/softmax_warp.cu --problem softmax
+	$(BIN)/evoengineer evolve softmax --seed 1 --archive build/demo/archive.db
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)

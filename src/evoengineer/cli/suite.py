@@ -120,11 +120,10 @@ def _judge_all(names: Sequence[str], options: argparse.Namespace) -> dict[str, V
 
     def judge(index: int) -> Verdict:
         description = descriptions[index]
-        path = description.problem.baseline
-        if path is None:
+        if description.problem.baseline is None:
             raise EvoEngineerError(f"{description.problem.name} has no baseline.cu")
         with JudgePool(description, settings, workers) as pool:
-            return pool.judge_alone(path.read_text(encoding="utf-8"))
+            return pool.judge_baseline()
 
     verdicts: dict[str, Verdict] = {}
     try:

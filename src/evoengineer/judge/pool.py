@@ -98,10 +98,10 @@ class JudgePool:
         self._start_build(kernel)
         return self._judges.submit(self._judge, kernel)
 
-    def judge_alone(self, source: str) -> Verdict:
-        """As `judge`, in the calling thread, for a caller that has threads of its own."""
-        kernel = Kernel(source)
-        return self._known(kernel.id) or self._judge(kernel)
+    def judge_baseline(self) -> Verdict:
+        """The verdict on the problem's own baseline, whatever it is; in the calling thread."""
+        kernel = self._baseline_kernel()
+        return self._known(kernel.id) or self._examine(kernel, None)
 
     def baseline(self) -> Verdict | None:
         """The baseline's own verdict; None for a problem without one. An invalid baseline is an error."""
@@ -111,7 +111,7 @@ class JudgePool:
                 self._baseline = Future()
         if first:
             try:
-                self._baseline.set_result(self._judge_baseline())
+                self._baseline.set_result(self._valid_baseline())
             except BaseException as error:
                 self._baseline.set_exception(error)
         return self._baseline.result()
@@ -126,12 +126,11 @@ class JudgePool:
             return verdict
         return self._examine(kernel, Baseline(verdict, lambda: self._result(self._baseline_kernel())))
 
-    def _judge_baseline(self) -> Verdict | None:
+    def _valid_baseline(self) -> Verdict | None:
         path = self.description.problem.baseline
         if path is None:
             return None
-        kernel = self._baseline_kernel()
-        verdict = self._known(kernel.id) or self._examine(kernel, None)
+        verdict = self.judge_baseline()
         if verdict.timing is None:
             raise EvoEngineerError(
                 f"the baseline of {self.description.problem.name} ({path}) is not valid: {verdict.outcome}: "
