@@ -41,6 +41,7 @@ class DeviceOptions:
     sample_blocks: int = (
         DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: no simulated times
     )
+    sample_seed: int = 0  # which blocks those are; 0: by their place in the grid alone
     sampled_only: bool = False  # run only those: results are partial, times are the same
     extra_blocks: int = 0  # that run besides the sampled ones, drawn from `extra_seed`
     extra_seed: int = 0

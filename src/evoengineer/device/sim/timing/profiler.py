@@ -97,8 +97,8 @@ class _KeptCode:
 
 
 class Profiler:
-    def __init__(self, card: Profile, memory: Memory, sample_blocks: int) -> None:
-        self._card, self._memory, self._limit = card, memory, sample_blocks
+    def __init__(self, card: Profile, memory: Memory, sample_blocks: int, sample_seed: int = 0) -> None:
+        self._card, self._memory, self._limit, self._seed = card, memory, sample_blocks, sample_seed
         self._assemblers: dict[str, Assembler] = {}
         self._machine: dict[str, dict[str, MachineCode]] = {}
         self._codes: dict[str, KernelCode] = {}
@@ -115,7 +115,7 @@ class Profiler:
 
     def samples(self, grid: tuple[int, int, int]) -> tuple[int, ...]:
         many = grid[0] * grid[1] * grid[2] > _MANY_BLOCKS
-        return choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit)
+        return choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit, self._seed)
 
     def trace_limit(self, samples: int, warps: int) -> int:
         return max(TRACED_REQUESTS // max(samples * warps, 1), _LEAST_TRACE)

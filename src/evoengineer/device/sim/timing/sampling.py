@@ -2,16 +2,20 @@
 
 All of a small grid. Of a large one: the first and the last, and runs of neighbours along every axis at the
 start, in the middle and near the end, so that edges are seen and the cache model can tell how the footprint of
-a block moves with its index. The choice depends on the grid alone.
+a block moves with its index. The choice depends on the grid alone, or on the grid and a seed: kernels that
+are out to look fast must not know which of their blocks are counted.
 """
 
 from __future__ import annotations
 
+import random
+
 _STEPS = 3  # places along each axis at which a corner of neighbours is taken
+_SEEDED_CORNERS = 2
 
 
-def choose_blocks(grid: tuple[int, int, int], limit: int) -> tuple[int, ...]:
-    """Linear indices of the blocks to count, ascending, at most `limit` (at least one)."""
+def choose_blocks(grid: tuple[int, int, int], limit: int, seed: int = 0) -> tuple[int, ...]:
+    """Linear indices of the blocks to count, ascending, at most `limit` (at least one). Seed 0: no chance."""
     total = grid[0] * grid[1] * grid[2]
     limit = max(limit, 1)
     if total <= limit:
@@ -22,7 +26,10 @@ def choose_blocks(grid: tuple[int, int, int], limit: int) -> tuple[int, ...]:
         if 0 <= x < grid[0] and 0 <= y < grid[1] and 0 <= z < grid[2]:
             wanted.setdefault(x + grid[0] * (y + grid[1] * z))
 
+    chance = random.Random(f"{seed} {grid}")
     corners = [tuple((extent - 1) * k // (_STEPS - 1) for extent in grid) for k in (1, 0, 2)]
+    if seed:
+        corners = [tuple(chance.randrange(extent) for extent in grid) for _ in range(_SEEDED_CORNERS)]
     add(0, 0, 0)
     add(*(extent - 1 for extent in grid))
     for x, y, z in corners:
@@ -34,7 +41,7 @@ def choose_blocks(grid: tuple[int, int, int], limit: int) -> tuple[int, ...]:
     step = 0
     while len(wanted) < limit and step < 4 * limit:  # the rest spread out by a low-discrepancy sequence
         step += 1
-        wanted.setdefault(int(step * 0.6180339887498949 % 1.0 * total))
+        wanted.setdefault(chance.randrange(total) if seed else int(step * 0.6180339887498949 % 1.0 * total))
     chosen = list(wanted)[:limit]
     if limit > 1 and total - 1 not in chosen:
         chosen[-1] = total - 1
