@@ -67,9 +67,22 @@ def test_only_operations_are_forbidden() -> None:
     unknown = Diagnostic("kernel.cu", 1, 0, "error", 'namespace "torch" has no member "frobnicate"', "")
     known = Diagnostic("kernel.cu", 1, 0, "error", 'namespace "at" has no member "conv2d"', "")
     elsewhere = Diagnostic("kernel.cu", 1, 0, "error", 'namespace "mine" has no member "conv2d"', "")
-    assert [each.message.split(":")[:3] for each in forbidden_in([unknown, known, elsewhere])] == [
-        ["at", "", "conv2d"]
+    into = Diagnostic("kernel.cu", 1, 0, "error", 'namespace "at" has no member "matmul_out"', "")
+    library = Diagnostic("kernel.cu", 1, 0, "error", 'identifier "cublasHandle_t" is undefined', "")
+    own = Diagnostic("kernel.cu", 1, 0, "error", 'identifier "cublast" is undefined', "")
+    found = forbidden_in([unknown, known, elsewhere, into, library, own])
+    assert [each.message.split(": ")[0] for each in found] == [
+        "at::conv2d",
+        "at::matmul_out",
+        "cublasHandle_t",
     ]
+
+
+def test_names_of_headers_stay_whole() -> None:
+    (found,) = parse("kernel.cu:1:10: fatal error: ATen/cuda/Odd.cuh: No such file or directory\n", SOURCE)
+    assert found.message == "ATen/cuda/Odd.cuh: No such file or directory"
+    (found,) = parse('kernel.cu(1): error: cannot open source file "/secret/place/x.h"\n', SOURCE)
+    assert found.message == 'cannot open source file "x.h"'
 
 
 @given(st.text(max_size=300), st.text(max_size=100))

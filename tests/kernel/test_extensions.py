@@ -17,6 +17,7 @@ KERNELS = {
     "dispatch": 23,
     "elementwise": 5,
     "halves": 13,
+    "helpers": 1,
     "inline": 1,
     "legacy": 3,
     "library": 1,

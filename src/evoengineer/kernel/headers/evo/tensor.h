@@ -327,6 +327,10 @@ class Tensor {
 
 using TensorList = c10::ArrayRef<Tensor>;
 
+/* `torch::CUDA(torch::kFloat)`: the old way to write options. */
+inline DeprecatedTypeProperties CPU(ScalarType type) { return DeprecatedTypeProperties(type, Device(c10::kCPU)); }
+inline DeprecatedTypeProperties CUDA(ScalarType type) { return DeprecatedTypeProperties(type, Device(c10::kCUDA)); }
+
 }  // namespace at
 
 namespace torch {
