@@ -10,10 +10,11 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evoengineer.device.options import DEFAULT_SAMPLE_BLOCKS, DeviceOptions, Limits
+from evoengineer.device.options import DeviceOptions, Limits
 from evoengineer.device.sim.control import ControlledDevice, Region
 from evoengineer.errors import DeviceError
 from evoengineer.judge import integrity
@@ -35,9 +36,19 @@ from evoengineer.judge.verdict import Outcome
 
 _CHECKS = {Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"})}  # besides those always on
 _TIMED = (Mode.TIMED, Mode.SAMPLED)
-_EXTRA_BLOCKS = 48  # that run besides those counted for the timing model, whose choice is no secret
+_SAMPLE_BLOCKS = 18  # counted for the timing model
+_EXTRA_BLOCKS = 32  # that run besides those where only some do
 _MARK_SECONDS = 30.0
 _ALIGNMENT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """What a candidate cannot know: which blocks are counted, the same for all kernels of a run so that they compare,
+    and which others run where only some do."""
+
+    timing: int
+    kernel: int
 
 
 class SimulatedGpu:
@@ -55,8 +66,8 @@ class SimulatedGpu:
         self._device.close()
 
     @contextmanager
-    def load(self, library: Path, reference: ReferenceProcess, seed: int) -> Iterator[SimulatedStage]:
-        """A candidate's library in a runner of its own; the seed decides which blocks run where only some do."""
+    def load(self, library: Path, reference: ReferenceProcess, seeds: Seeds) -> Iterator[SimulatedStage]:
+        """A candidate's library in a runner of its own."""
         if self._used:
             try:
                 self._device.new_client()
@@ -73,7 +84,7 @@ class SimulatedGpu:
             )  # fmt: skip
             with runner:
                 try:
-                    stage = SimulatedStage(self._device, runner, reference, seed)
+                    stage = SimulatedStage(self._device, runner, reference, seeds)
                     stage.open(library)
                     yield stage
                 finally:
@@ -84,9 +95,9 @@ class SimulatedStage:
     """A candidate on the simulated GPU."""
 
     def __init__(
-        self, device: ControlledDevice, runner: RunnerProcess, reference: ReferenceProcess, seed: int
+        self, device: ControlledDevice, runner: RunnerProcess, reference: ReferenceProcess, seeds: Seeds
     ) -> None:
-        self._device, self._runner, self._reference, self._seed = device, runner, reference, seed
+        self._device, self._runner, self._reference, self._seeds = device, runner, reference, seeds
         self._inputs: tuple[tuple[int, int], ...] = ()  # address and bytes of the tensors among the arguments
         self._returned: tuple[dict[str, Any], ...] = ()
         self._mode: Mode | None = None
@@ -176,10 +187,11 @@ class SimulatedStage:
         self._device.configure(
             checks=_CHECKS.get(mode, frozenset()),
             block_order="reversed" if mode is Mode.REORDERED else "ascending",
-            sample_blocks=DEFAULT_SAMPLE_BLOCKS if mode in _TIMED else 0,
+            sample_blocks=_SAMPLE_BLOCKS if mode in _TIMED else 0,
+            sample_seed=self._seeds.timing,
             sampled_only=mode is Mode.SAMPLED,
             extra_blocks=_EXTRA_BLOCKS if mode is Mode.SAMPLED else 0,
-            extra_seed=self._seed,
+            extra_seed=self._seeds.kernel,
             reuse_profiles=False,
             poison=True,
         )

@@ -21,7 +21,7 @@ from evoengineer.judge.failures import Rejected
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed, too_large
 from evoengineer.judge.reference import ReferenceProcess
-from evoengineer.judge.simulated import SimulatedGpu
+from evoengineer.judge.simulated import Seeds, SimulatedGpu
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
@@ -135,11 +135,12 @@ class SimulatedWorker:
         self, description: Description, library: Path, draws: Sequence[tuple[int, PlannedDraw]]
     ) -> Region:
         """All draws, on samples of the bench case's blocks if it is large; whole where samples do not tell."""
-        seed = draws[0][1].seed  # the candidate's own, which nobody knows
+        timed = next(planned for _, planned in draws if planned.timed)
+        seeds = Seeds(timing=timed.seed, kernel=draws[0][1].seed)
         bench = [each for each in draws if each[1].bench]
         for part, sampled in ((draws, too_large(description)), (bench, False)):
             try:
-                with self._gpu.load(library, self._reference, seed) as stage:
+                with self._gpu.load(library, self._reference, seeds) as stage:
                     examine(stage, self._reference, description.problem, part, sampled)
             except SampleUnclear:
                 continue

@@ -177,6 +177,7 @@ class Commands:
             options.reuse_profiles,
             options.extra_blocks,
             options.extra_seed,
+            options.sample_seed,
         )
         self.memory.poison = options.poison
 

@@ -106,7 +106,7 @@ class Engine:
         self._profiler: Profiler | None = None
         self._sample_blocks, self._sampled_only = sample_blocks, sampled_only
         self._reuse_profiles, self._counted = True, 0
-        self._extra_blocks, self._chance = 0, random.Random(0)
+        self._extra_blocks, self._chance, self._sample_seed = 0, random.Random(0), 0
         self._params = self.memory.allocate(structs.CONSTANT, 32768)
         self._workspace = self.memory.allocate(structs.DEVICE, 4096)
         if "init" in checks:
@@ -126,11 +126,12 @@ class Engine:
         sampled_only: bool,
         reuse_profiles: bool = True,
         extra_blocks: int = 0,
-        seed: int = 0,
+        extra_seed: int = 0,
+        sample_seed: int = 0,
     ) -> None:
         """How many blocks of a grid are counted from now on (0: none), and whether only those run.
 
-        Besides those, `extra_blocks` run that are drawn from the seed.
+        Besides those, `extra_blocks` run that are drawn from `extra_seed`.
 
         Counting that begins anew finds cold caches and no earlier launch to take times from.
         """
@@ -138,7 +139,8 @@ class Engine:
             self._profiler = None
         self._sample_blocks, self._sampled_only = sample_blocks, sampled_only
         self._reuse_profiles = reuse_profiles
-        self._extra_blocks, self._chance = extra_blocks, random.Random(seed)
+        self._extra_blocks, self._chance = extra_blocks, random.Random(extra_seed)
+        self._sample_seed = sample_seed
 
     def _active_profiler(self, module: LinkedModule) -> Profiler | None:
         """What counts launches of the module; None while nothing is counted."""
@@ -147,7 +149,7 @@ class Engine:
         if self._profiler is None:
             from evoengineer.device.sim.timing.profiler import Profiler
 
-            self._profiler = Profiler(self.profile, self.memory, self._sample_blocks)
+            self._profiler = Profiler(self.profile, self.memory, self._sample_blocks, self._sample_seed)
         self._profiler.assemble(module)
         return self._profiler
 

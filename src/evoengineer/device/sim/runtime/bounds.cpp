@@ -153,6 +153,12 @@ void rt_checkv(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* address
     for (uint32_t rest = mask; rest;) {
         uint32_t lane = uint32_t(__builtin_ctz(rest));
         Range range;
+        if (s.align > 1 && addresses[lane] % s.align) {  // name all lanes that are
+            uint32_t bad = 0;
+            for (uint32_t r = mask; r; r &= r - 1)
+                if (addresses[__builtin_ctz(r)] % s.align) bad |= r & -r;
+            fail_access(w, kMisaligned, site, bad, addresses[lane], s.bytes, Access(s.access));
+        }
         check_one(w, site, lane, addresses[lane], s.bytes, s.align, s.space, Access(s.access), &range);
         rest &= rest - 1;
         if (is_local(w, addresses[lane])) continue;  // that range is this lane's alone
