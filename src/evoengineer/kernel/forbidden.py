@@ -25,7 +25,7 @@ _RESERVED = re.compile(
 _FOREIGN = re.compile(r"\s*#\s*(?:include|embed)\s*[<\"]((?:/|\.\./|[^>\"]*/\.\./)[^>\"]*)[>\"]")
 _NO_MEMBER = re.compile(r'(?:namespace|class) "(?P<scope>[\w:]+)" has no member "(?P<name>\w+)"')
 _NO_OPERATOR = re.compile(r'no operator "(?P<name>[^"]+)" matches these operands')
-_LIBRARY_NAME = re.compile(r'identifier "(?P<name>(?:cublas|cudnn|cusparse|cusolver|cufft)(?:[A-Z]|Lt)\w+)" is undefined')
+_LIBRARY_NAME = re.compile(r'identifier "(?P<name>cu(?:blas|dnn|sparse|solver|fft)[A-Z]\w+)" is undefined')
 _QUALIFIED = re.compile(r"\b(?:torch|at|c10)(?:::\w+)+")
 
 
