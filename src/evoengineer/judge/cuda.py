@@ -43,6 +43,7 @@ class Unseen:
     device_to_host_bytes: int = 0
     host_visible_allocations: int = 0
     host_calls: int = 0
+    resets: int = 0
 
 
 class CudaStage:

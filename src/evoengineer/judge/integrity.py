@@ -31,6 +31,9 @@ class Record(Protocol):
     @property
     def host_calls(self) -> int: ...
 
+    @property
+    def resets(self) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -52,6 +55,8 @@ def during_call(region: Record, output_elements: int) -> Finding | None:
             f"forward copies {region.device_to_host_bytes} bytes to the host: the work belongs on the GPU, where it "
             "is timed",
         )
+    if region.resets:
+        return Finding("reset", "forward resets the device, and its clock with it")
     if region.host_calls:
         return Finding("host_call", "forward runs host functions in a stream (cudaLaunchHostFunc)")
     if region.host_visible_allocations:

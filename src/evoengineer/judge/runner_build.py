@@ -28,7 +28,8 @@ def runner_program() -> Path:
     """The runner, built if need be."""
     toolchain = find_toolchain()
     sources = sorted(_SOURCES.glob("*.cpp"))
-    digest = hashlib.sha256(f"{toolchain.nvcc}{toolchain.version}{toolchain.flags}{_FLAGS}".encode())
+    with_what = (toolchain.nvcc, toolchain.version, toolchain.host.command, _FLAGS)
+    digest = hashlib.sha256(repr(with_what).encode())
     for file in (*sources, *sorted(_SOURCES.glob("*.h")), _HEADERS / "evo" / "abi.h"):
         digest.update(file.read_bytes())
     program = cache_dir("native") / f"runner-{digest.hexdigest()[:20]}" / "runner"

@@ -18,7 +18,7 @@ from evoengineer.device.options import DeviceOptions, Limits
 from evoengineer.device.sim.control import ControlledDevice, Region
 from evoengineer.errors import DeviceError
 from evoengineer.judge import integrity
-from evoengineer.judge.examination import Mode
+from evoengineer.judge.examination import Mode, SampleUnclear
 from evoengineer.judge.failures import Rejected, device_rejection, finding_rejection, runner_rejection
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.reference import ReferenceProcess, Staged
@@ -69,10 +69,7 @@ class SimulatedGpu:
     def load(self, library: Path, reference: ReferenceProcess, seeds: Seeds) -> Iterator[SimulatedStage]:
         """A candidate's library in a runner of its own."""
         if self._used:
-            try:
-                self._device.new_client()
-            except DeviceError:
-                self._device.restart()
+            self._device.new_client()
         self._used = True
         self._device.mark()  # waits for the process to be there: its start is not the candidate's time
         with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
@@ -87,8 +84,19 @@ class SimulatedGpu:
                     stage = SimulatedStage(self._device, runner, reference, seeds)
                     stage.open(library)
                     yield stage
-                finally:
                     self._device.disconnect()
+                except BaseException as error:
+                    self._recover(error)
+                    raise
+
+    def _recover(self, error: BaseException) -> None:
+        """Ready for the next candidate, whatever state this one has left the device in."""
+        harmless = isinstance(error, Rejected) and error.outcome not in (Outcome.TIMED_OUT, Outcome.CRASHED)
+        if harmless or isinstance(error, SampleUnclear):
+            self._device.disconnect()
+            return
+        self._device.restart()
+        self._used = False
 
 
 class SimulatedStage:
@@ -197,7 +205,15 @@ class SimulatedStage:
         )
 
     def _mark(self, where: str) -> Region:
-        region = self._device.mark(_MARK_SECONDS)
+        try:
+            region = self._device.mark(_MARK_SECONDS)
+        except DeviceError as error:  # a kernel that keeps the translator busy, or that broke the process
+            raise Rejected(
+                Outcome.CRASHED,
+                f"the simulated GPU cannot run this: {error} ({where})",
+                error.details,
+                {"where": where},
+            ) from error
         if region.failure is not None:
             raise device_rejection(region.failure, where)
         return region

@@ -80,7 +80,10 @@ class ControlService:
             head.get("max_instructions", options.limits.max_instructions),
             head.get("max_seconds", options.limits.max_seconds),
         )
-        named = ("threads", "sample_blocks", "sample_seed", "sampled_only", "extra_blocks", "extra_seed", "reuse_profiles", "poison")
+        named = (
+            *("threads", "sample_blocks", "sample_seed", "sampled_only", "extra_blocks", "extra_seed"),
+            *("reuse_profiles", "poison"),
+        )
         options = dataclasses.replace(
             options,
             checks=frozenset(head.get("checks", options.checks)),
