@@ -69,12 +69,15 @@ def test_only_operations_are_forbidden() -> None:
     elsewhere = Diagnostic("kernel.cu", 1, 0, "error", 'namespace "mine" has no member "conv2d"', "")
     into = Diagnostic("kernel.cu", 1, 0, "error", 'namespace "at" has no member "matmul_out"', "")
     library = Diagnostic("kernel.cu", 1, 0, "error", 'identifier "cublasHandle_t" is undefined', "")
+    gathering = 'no suitable conversion from "at::Tensor" to "const at::indexing::TensorIndex" exists'
+    gather = Diagnostic("kernel.cu", 1, 0, "error", gathering, "")
     own = Diagnostic("kernel.cu", 1, 0, "error", 'identifier "cublast" is undefined', "")
-    found = forbidden_in([unknown, known, elsewhere, into, library, own])
+    found = forbidden_in([unknown, known, elsewhere, into, library, gather, own])
     assert [each.message.split(": ")[0] for each in found] == [
         "at::conv2d",
         "at::matmul_out",
         "cublasHandle_t",
+        "Tensor::index with a tensor",
     ]
 
 

@@ -34,6 +34,11 @@ def test_products_and_dimensions(runner: Runner) -> None:
             runner.call("wrapped", outside)
 
 
+def test_names_of_devices_and_types(runner: Runner) -> None:
+    assert runner.call("described", runner.tensor("float32", (1,), (0,))) == "cpu float"
+    assert runner.call("described", runner.tensor("float64", (1,), (0,))) == "cpu other"
+
+
 def test_slices_may_be_open(runner: Runner) -> None:
     results = runner.call("open_slices", runner.tensor("float32", (2, 3), range(6)))
     assert [each.elements for each in results] == [(0, 1, 2), (1, 2, 4, 5), (0, 1, 3, 4), (0, 1, 2)]

@@ -26,6 +26,7 @@ _FOREIGN = re.compile(r"\s*#\s*(?:include|embed)\s*[<\"]((?:/|\.\./|[^>\"]*/\.\.
 _NO_MEMBER = re.compile(r'(?:namespace|class) "(?P<scope>[\w:]+)" has no member "(?P<name>\w+)"')
 _NO_OPERATOR = re.compile(r'no operator "(?P<name>[^"]+)" matches these operands')
 _LIBRARY_NAME = re.compile(r'identifier "(?P<name>cu(?:blas|dnn|sparse|solver|fft)[A-Z]\w+)" is undefined')
+_GATHERING = 'conversion from "at::Tensor" to "const at::indexing::TensorIndex"'
 _QUALIFIED = re.compile(r"\b(?:torch|at|c10)(?:::\w+)+")
 
 
@@ -85,6 +86,8 @@ def _operation(diagnostic: Diagnostic) -> str:
     library = _LIBRARY_NAME.search(diagnostic.message)
     if library:
         return library["name"]
+    if _GATHERING in diagnostic.message:
+        return "Tensor::index with a tensor"
     operator = _NO_OPERATOR.search(diagnostic.message)
     if operator and "torch::Tensor" in diagnostic.message.replace("at::Tensor", "torch::Tensor"):
         return f"operator {operator['name']} on tensors"

@@ -15,7 +15,7 @@ _PARTS = (
     (
         "STRING",
         r"\bstring\b|\bto_string\b|\btoString\b|\bstr\(|stringstream|\bstring_view\b|runtime_error|\bwhat\("
-        r"|\b(?:Index|Value|Type|NotImplemented)Error\b",
+        r"|DeviceTypeName|\b(?:Index|Value|Type|NotImplemented)Error\b",
     ),
     ("VECTOR", r"\bvector\b|TensorList|\bvec\(|\bunbind\b|\bsplit\b|\bchunk\b|DimVector"),
     ("TUPLE", r"\b(?:make_|forward_as_|\w*\.)?tuple\b|make_tuple|\btie\b|tuple_"),

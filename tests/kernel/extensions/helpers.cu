@@ -39,6 +39,7 @@ std::vector<int64_t> offsets(torch::Tensor x) {
 std::vector<int64_t> numbers(torch::Tensor x) {
     return {c10::multiply_integers(x.sizes()), c10::sum_integers(x.sizes()), at::maybe_wrap_dim(-1, x.dim()), at::cuda::ATenCeilDiv<int64_t>(7, 2)};
 }
+std::string described(torch::Tensor x) { return c10::DeviceTypeName(x.device().type(), true) + (x.scalar_type() == torch::CppTypeToScalarType<float>() ? " float" : " other"); }
 int64_t wrapped(int64_t dimension) { return at::maybe_wrap_dim(dimension, 2); }
 std::vector<torch::Tensor> open_slices(torch::Tensor x) {
     return {x.index({Slice(None, 1)}), x.index({Slice(), Slice(1, None)}), x.slice(1, None, 2), x.index({None, 0})};
@@ -73,6 +74,6 @@ void refuses(int64_t how) {
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-    m.def("launch", &launch); m.def("offsets", &offsets); m.def("numbers", &numbers); m.def("wrapped", &wrapped); m.def("open_slices", &open_slices);
+    m.def("launch", &launch); m.def("offsets", &offsets); m.def("numbers", &numbers); m.def("wrapped", &wrapped); m.def("described", &described); m.def("open_slices", &open_slices);
     m.def("unwrapped", &unwrapped); m.def("own_data", &own_data); m.def("entries", &entries); m.def("checked", &checked); m.def("refuses", &refuses);
 }

@@ -90,6 +90,9 @@ struct CPPTypeToScalarType {
     };
 EVO_SCALAR_TYPES(EVO_MAP)
 #undef EVO_MAP
+/* The name of PyTorch's: an object of it is the type. */
+template <typename T>
+struct CppTypeToScalarType : std::integral_constant<ScalarType, CPPTypeToScalarType<T>::value> {};
 
 const char *toString(ScalarType type);
 size_t elementSize(ScalarType type);

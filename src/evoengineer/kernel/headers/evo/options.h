@@ -6,10 +6,16 @@
 
 namespace c10 {
 
-enum class DeviceType : int8_t { CPU = 0, CUDA = 1 };
+enum class DeviceType : int8_t { CPU = 0, CUDA = 1, COMPILE_TIME_MAX_DEVICE_TYPES = 22 };
 constexpr DeviceType kCPU = DeviceType::CPU;
 constexpr DeviceType kCUDA = DeviceType::CUDA;
 using DeviceIndex = int8_t;
+#ifdef EVO_WITH_STRING
+inline std::string DeviceTypeName(DeviceType type, bool lower_case = false) {
+    if (type == kCUDA) return lower_case ? "cuda" : "CUDA";
+    return lower_case ? "cpu" : "CPU";
+}
+#endif
 
 class Device {
   public:
