@@ -189,6 +189,6 @@ def test_the_command_lists_and_shows() -> None:
 
     assert "softmax" in run()
     shown = run("show", "softmax")
-    assert "rows=4096,columns=2048" in shown
+    assert "rows=65536,columns=128" in shown
     assert "torch.softmax" in shown
     assert "67.1 MB moved at least" in shown
