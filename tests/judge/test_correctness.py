@@ -4,8 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from evoengineer.judge.correctness import Expected, compare  # noqa: E402
-from evoengineer.problem.model import Tolerance  # noqa: E402
+from evoengineer.judge.correctness import Expected, compare
+from evoengineer.problem.model import Tolerance
 
 TOLERANCE = Tolerance()
 

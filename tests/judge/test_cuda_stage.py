@@ -10,20 +10,21 @@ import pytest
 
 pytest.importorskip("torch")
 
-from evoengineer.device.options import DeviceOptions  # noqa: E402
-from evoengineer.device.sim.control import ControlledDevice  # noqa: E402
-from evoengineer.judge import cuda_worker, measurement  # noqa: E402
-from evoengineer.judge.cuda import CudaStage  # noqa: E402
-from evoengineer.judge.cuda_worker import CudaWorker  # noqa: E402
-from evoengineer.judge.examination import examine  # noqa: E402
-from evoengineer.judge.failures import Rejected  # noqa: E402
-from evoengineer.judge.options import JudgeOptions  # noqa: E402
-from evoengineer.judge.reference import ReferenceProcess  # noqa: E402
-from evoengineer.judge.runner_start import start_runner  # noqa: E402
-from evoengineer.judge.worker import prepare  # noqa: E402
-from evoengineer.kernel.build import Build, build_kernel  # noqa: E402
-from evoengineer.problem.catalog import Description, find_problem  # noqa: E402
-from tests.judge.wrong_kernels import ADD, add  # noqa: E402
+from tests.judge.wrong_kernels import ADD, add
+
+from evoengineer.device.options import DeviceOptions
+from evoengineer.device.sim.control import ControlledDevice
+from evoengineer.judge import cuda_worker, measurement
+from evoengineer.judge.cuda import CudaStage
+from evoengineer.judge.cuda_worker import CudaWorker
+from evoengineer.judge.examination import examine
+from evoengineer.judge.failures import Rejected
+from evoengineer.judge.options import JudgeOptions
+from evoengineer.judge.reference import ReferenceProcess
+from evoengineer.judge.runner_start import start_runner
+from evoengineer.judge.worker import prepare
+from evoengineer.kernel.build import Build, build_kernel
+from evoengineer.problem.catalog import Description, find_problem
 
 PROBLEM = '''"""Sum of two small vectors."""
 from evoengineer.problem import Case
@@ -72,7 +73,9 @@ def on_gpu(library: Path, reference: ReferenceProcess, scratch: Path) -> Iterato
             yield stage
 
 
-def test_a_right_kernel_comes_through(reference: ReferenceProcess, description: Description, tmp_path: Path) -> None:
+def test_a_right_kernel_comes_through(
+    reference: ReferenceProcess, description: Description, tmp_path: Path
+) -> None:
     draws = prepare(reference, description, "kernel", 1)
     with on_gpu(built(add(ADD)), reference, tmp_path) as stage:
         examine(stage, reference, description.problem, draws)
@@ -93,7 +96,10 @@ def test_wrong_kernels_do_not(
     reference: ReferenceProcess, description: Description, tmp_path: Path,
 ) -> None:  # fmt: skip
     draws = prepare(reference, description, "kernel", 1)
-    with on_gpu(built(add(ADD.replace(*change))), reference, tmp_path) as stage, pytest.raises(Rejected) as rejected:
+    with (
+        on_gpu(built(add(ADD.replace(*change))), reference, tmp_path) as stage,
+        pytest.raises(Rejected) as rejected,
+    ):
         examine(stage, reference, description.problem, draws)
     assert str(rejected.value.outcome) == outcome
     assert re.search(evidence, f"{rejected.value.summary}\n{rejected.value.evidence}")
@@ -128,7 +134,9 @@ def test_a_kernel_that_skips_timed_work_is_caught(
     worker = CudaWorker.__new__(CudaWorker)
     worker._options, worker._run_seed, worker._reference = OPTIONS, random.randrange(1000), reference
     reference.load(description.problem)
-    lazy = add(ADD, launch="static int calls = 0; if (calls++ < 12) add<<<(n + 255) / 256, 256>>>(A, B, C, n);")
+    lazy = add(
+        ADD, launch="static int calls = 0; if (calls++ < 12) add<<<(n + 255) / 256, 256>>>(A, B, C, n);"
+    )
     for name in ("mine", "theirs"):
         (tmp_path / name).mkdir()
     with on_gpu(built(lazy), reference, tmp_path / "mine") as mine, on_gpu(

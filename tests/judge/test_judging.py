@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.judge.conftest import JudgeText
+from tests.judge.wrong_kernels import ADD, WRONG, add
 
 from evoengineer.judge import JudgeOptions, Outcome, Verdict, open_judge
 from evoengineer.problem.catalog import find_problem
-from tests.judge.conftest import JudgeText
-from tests.judge.wrong_kernels import ADD, WRONG, add
 
 VECTORISED = add(
     """__global__ void add(const float* a, const float* b, float* c, int n) {
@@ -90,7 +90,11 @@ def test_simulated_times_repeat_to_the_bit() -> None:
 
 def test_hanging_candidates_disturb_nobody() -> None:
     """Twenty candidates, four of which hang, on two workers: the sixteen others get their verdicts."""
-    hanging = [WRONG["endless_host"].source, WRONG["endless_kernel"].source, WRONG["endless_constructor"].source]
+    hanging = [
+        WRONG["endless_host"].source,
+        WRONG["endless_kernel"].source,
+        WRONG["endless_constructor"].source,
+    ]
     hanging.append(WRONG["endless_host"].source.replace("volatile int z", "volatile long z"))
     good = [ADD.replace("a[i] + b[i]", f"a[i] + b[i] + 0 * {k}.0f") for k in range(8)]
     sources: list[tuple[str, Outcome]] = []

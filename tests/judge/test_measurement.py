@@ -42,7 +42,11 @@ def nothing(number: int) -> None: ...
 
 def test_quiet_kernels_need_fifty_repetitions() -> None:
     measured = measure(
-        Scripted(noisy(50, 0.001, 1)), Scripted(noisy(100, 0.001, 2)), nothing, flush_bytes=1, chance=random.Random(3)
+        Scripted(noisy(50, 0.001, 1)),
+        Scripted(noisy(100, 0.001, 2)),
+        nothing,
+        flush_bytes=1,
+        chance=random.Random(3),
     )
     assert measured.repetitions == measurement.LEAST_REPETITIONS
     assert measured.speedup == pytest.approx(2, rel=0.01)
@@ -53,7 +57,11 @@ def test_quiet_kernels_need_fifty_repetitions() -> None:
 
 def test_noise_is_measured_longer_but_not_for_ever() -> None:
     measured = measure(
-        Scripted(noisy(50, 0.3, 1)), Scripted(noisy(100, 0.3, 2)), nothing, flush_bytes=1, chance=random.Random(3)
+        Scripted(noisy(50, 0.3, 1)),
+        Scripted(noisy(100, 0.3, 2)),
+        nothing,
+        flush_bytes=1,
+        chance=random.Random(3),
     )
     assert measured.repetitions == measurement.MOST_REPETITIONS
     low, high = measured.interval_us

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from tests.judge.conftest import JudgeText
 from tests.judge.wrong_kernels import WRONG
 

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from evoengineer.errors import UsageError  # noqa: E402
-from evoengineer.problem.catalog import find_problem, find_problems, locate, shipped  # noqa: E402
-from evoengineer.problem.model import Case, CaseKind, Tolerance  # noqa: E402
+from evoengineer.errors import UsageError
+from evoengineer.problem.catalog import find_problem, find_problems, locate, shipped
+from evoengineer.problem.model import Case, CaseKind, Tolerance
 
 GOOD = '''"""Twice the values."""
 import torch
@@ -51,7 +51,7 @@ def get_init_inputs():
     return [features, outputs]
 '''
 
-KERNELBENCH_POOL = '''
+KERNELBENCH_POOL = """
 import torch
 import torch.nn as nn
 
@@ -73,7 +73,7 @@ def get_inputs():
     return [torch.rand(batch_size, channels, height, width)]
 def get_init_inputs():
     return [kernel_size, stride, padding]
-'''
+"""
 
 
 def folder(tmp_path: Path, text: str) -> str:
@@ -169,7 +169,9 @@ def test_degenerate_problems_are_found(body: str, finding: str, tmp_path: Path) 
 
 
 def test_an_input_without_influence_is_found(tmp_path: Path) -> None:
-    text = GOOD.replace('"x": generator.values(case.n)', '"x": generator.values(case.n), "y": generator.values(3)')
+    text = GOOD.replace(
+        '"x": generator.values(case.n)', '"x": generator.values(case.n), "y": generator.values(3)'
+    )
     assert "'y'" in degenerate(tmp_path, text.replace("x: torch.Tensor)", "x, y)"))
 
 
@@ -184,7 +186,10 @@ def test_a_tolerance_needs_a_reason() -> None:
 def test_the_command_lists_and_shows() -> None:
     def run(*words: str) -> str:
         return subprocess.run(
-            [sys.executable, "-m", "evoengineer", "problems", *words], capture_output=True, text=True, check=True
+            [sys.executable, "-m", "evoengineer", "problems", *words],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     assert "softmax" in run()

@@ -26,7 +26,9 @@ class Clock:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self.touch: Callable[[int, int], None] = lambda address, size: None  # told what copies and fills write
+        self.touch: Callable[[int, int], None] = lambda address, size: (
+            None
+        )  # told what copies and fills write
         self._host_ns = 0.0
         self._streams: dict[int, float] = {LEGACY_STREAM: 0.0}
         self._blocking: set[int] = set()
