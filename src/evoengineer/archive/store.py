@@ -68,12 +68,24 @@ class Archive:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
             self.connection.row_factory = sqlite3.Row
-            self.connection.execute("PRAGMA journal_mode = WAL")
+            self._use_wal()
             self.connection.execute("PRAGMA synchronous = NORMAL")
             self.connection.execute("PRAGMA foreign_keys = ON")
             migrate(self.connection, path)
         except (sqlite3.Error, OSError) as error:
             raise EvoEngineerError(f"archive {path}: {error}. --archive FILE chooses another.") from error
+
+    def _use_wal(self) -> None:
+        """Switch to WAL. SQLite does not wait here when another connection is just switching: we do."""
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def __enter__(self) -> Archive:
         return self
