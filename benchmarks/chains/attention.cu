@@ -50,8 +50,10 @@ __device__ int place(int row, int column) {
 template <int kRows, int kThreads, bool kSwizzle>
 __device__ void load_tile(const half* from, half* to) {
 #pragma unroll
-    for (int i = threadIdx.x; i < kRows * kDim / 8; i += kThreads)
+    for (int part = 0; part < kRows * kDim / 8 / kThreads; ++part) {  // a constant count, so that all of it is unrolled
+        const int i = threadIdx.x + part * kThreads;
         copy_async(to + place<kSwizzle>(i / (kDim / 8), i % (kDim / 8) * 8), from + i * 8);
+    }
 }
 
 // A block owns kRows queries and goes over kColumns keys at a time; a warp owns kTiles times 16 queries.
@@ -114,6 +116,15 @@ __global__ void __launch_bounds__(kWarps * 32)
                 }
             }
 
+        // Values are there, and the keys' tile is free: a batch goes on before its softmax, the others after it.
+        auto values_arrive = [&] {
+            wait_all();
+            __syncthreads();
+            if (step + 1 < steps) load_tile<kColumns, kThreads, kSwizzle>(k + (step + 1) * kColumns * kDim, k_tile);
+            commit();
+        };
+        if (kPipelined && kBatched) values_arrive();
+
         // Running softmax of the two rows that a thread shares with three others.
         uint32_t weights[kTiles][kColumns / 16][4];
 #pragma unroll
@@ -155,27 +166,31 @@ __global__ void __launch_bounds__(kWarps * 32)
                 weights[t][c][3] = pack(scores[t][2 * c + 1][2], scores[t][2 * c + 1][3]);
             }
         }
-        if (kPipelined) {
-            wait_all();
-            __syncthreads();
-            if (step + 1 < steps) load_tile<kColumns, kThreads, kSwizzle>(k + (step + 1) * kColumns * kDim, k_tile);
-            commit();
-        }
+        if (kPipelined && !kBatched) values_arrive();
 
-        // Weighted values.
+        // Weighted values. A batch has all of them in registers first; otherwise they come as they are needed.
+        auto load_values = [&](uint32_t* of_v, int c, int o) {
+            if (kPairs) {
+                load_x4_transposed(of_v, v_tile + place<kSwizzle>(c * 16 + lane % 16, o * 8 + lane / 16 * 8));
+            } else {
+                load_x2_transposed(of_v, v_tile + place<kSwizzle>(c * 16 + lane % 16, o * 8));
+                load_x2_transposed(of_v + 2, v_tile + place<kSwizzle>(c * 16 + lane % 16, o * 8 + 8));
+            }
+        };
+        uint32_t values[kBatched ? kColumns / 16 : 1][kBatched ? kOut / 2 : 1][4];
+        if (kBatched)
+#pragma unroll
+            for (int c = 0; c < kColumns / 16; ++c)
+#pragma unroll
+                for (int o = 0; o < kOut; o += 2) load_values(values[c][o / 2], c, o);
 #pragma unroll
         for (int t0 = 0; t0 < kTiles; t0 += kAtOnce)
 #pragma unroll
             for (int c = 0; c < kColumns / 16; ++c)
 #pragma unroll
                 for (int o = 0; o < kOut; o += 2) {
-                    uint32_t of_v[4];
-                    if (kPairs) {
-                        load_x4_transposed(of_v, v_tile + place<kSwizzle>(c * 16 + lane % 16, o * 8 + lane / 16 * 8));
-                    } else {
-                        load_x2_transposed(of_v, v_tile + place<kSwizzle>(c * 16 + lane % 16, o * 8));
-                        load_x2_transposed(of_v + 2, v_tile + place<kSwizzle>(c * 16 + lane % 16, o * 8 + 8));
-                    }
+                    uint32_t* of_v = values[kBatched ? c : 0][kBatched ? o / 2 : 0];
+                    if (!kBatched) load_values(of_v, c, o);
 #pragma unroll
                     for (int t = 0; t < kAtOnce; ++t) {
                         multiply(sums[t0 + t][o], weights[t0 + t][c], of_v);

@@ -16,6 +16,11 @@ __global__ void strided(const float* in, float* out, int stride) {
     out[i] = in[size_t(i) * stride];
 }
 
+__global__ void neighbours(const float* in, float* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x + 32;
+    out[i] = in[i - 1] + in[i] + in[i + 1];
+}
+
 __global__ void shifted(const float* in, float* out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = in[i + 1];

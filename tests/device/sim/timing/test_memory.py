@@ -84,6 +84,7 @@ def test_blocks_that_share_their_data_read_it_once() -> None:
     )
     assert abs(traffic.dram_read - 65536) < 1
     assert traffic.dram_share < 0.01
+    assert traffic.far_share == 0.1  # the blocks of the first of ten waves all wait for DRAM
 
 
 def test_what_l2_holds_already_is_not_read_again() -> None:

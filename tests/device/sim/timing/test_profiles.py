@@ -77,6 +77,14 @@ def test_a_copy_moves_each_byte_twice(bench: Bench) -> None:
     assert least_us < p.time_us < 1.25 * least_us
 
 
+def test_a_hit_on_a_line_that_is_still_coming_waits_for_it(bench: Bench) -> None:
+    size = 64 * MIB
+    arguments = (size // 4 // 256 - 1,), (256,), bench.buffer(size), bench.buffer(size)
+    alone, with_neighbours = (bench.profile(kernel, *arguments) for kernel in ("copy", "neighbours"))
+    assert with_neighbours.l1_hit_percent > 50
+    assert with_neighbours.terms_ns["latency"] >= alone.terms_ns["latency"]
+
+
 def test_vectors_of_four_take_sixteen_sectors_per_request(bench: Bench) -> None:
     p = bench.profile("copy4", (1024,), (256,), bench.buffer(4 * MIB), bench.buffer(4 * MIB))
     assert p.sectors_per_request == pytest.approx(16)

@@ -76,7 +76,7 @@ def test_executions_reach_the_loop(code: MachineCode) -> None:
         if instr.line == LOAD_LINE and instr.pipe == "global"
     )
     assert loads == pytest.approx(100)
-    durations, _ = pace(code, blocks, lambda instr: 500.0 if instr.pipe == "global" else 4.0)
+    durations, _ = pace(code, blocks, lambda instr: (500.0 if instr.pipe == "global" else 4.0, 0.0))
     clocks = sum(d * b.executions for d, b in zip(durations, blocks, strict=True))
     assert 500 <= clocks < 100 * 540
 
@@ -100,8 +100,21 @@ def test_a_consumer_waits_for_its_load() -> None:
     ))  # fmt: skip
     blocks = machine_blocks(code)
     blocks[0].executions = 1
-    durations, _ = pace(code, blocks, lambda instr: 300.0)
+    durations, _ = pace(code, blocks, lambda instr: (300.0, 0.0))
     assert durations[0] == 1 + 300 + 4 + 1  # both loads are under way at once
+
+
+def test_loads_under_way_together_come_in_one_after_the_other() -> None:
+    code = MachineCode((
+        _instr(opcodes.LDG, "global", sets=0),
+        _instr(opcodes.LDG, "global", sets=1),
+        _instr(0x023, "fma", waits=0b11, stall=4),
+        _instr(opcodes.EXIT, "control"),
+    ))  # fmt: skip
+    blocks = machine_blocks(code)
+    blocks[0].executions = 1
+    durations, _ = pace(code, blocks, lambda instr: (300.0, 50.0 if instr.pipe == "global" else 0.0))
+    assert durations[0] == 300 + 2 * 50 + 4 + 1  # the second is asked for long before the first has come in
 
 
 def test_groups_of_copies_may_stay_outstanding() -> None:
@@ -112,7 +125,7 @@ def test_groups_of_copies_may_stay_outstanding() -> None:
         code = MachineCode((*copies, _instr(opcodes.DEPBAR, "control", sets=0, bytes=allowed)))
         blocks = machine_blocks(code)
         blocks[0].executions = 1
-        durations, _ = pace(code, blocks, lambda instr: 300.0)
+        durations, _ = pace(code, blocks, lambda instr: (300.0, 0.0))
         assert durations[0] == max(least, 6) + 1
 
 

@@ -15,15 +15,19 @@
 
 namespace {
 
+constexpr uint64_t kLately = 16;  // instructions of a warp: accesses that are under way together
+enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
+
 // Lines of four sectors, least recently used of its set goes first.
 class Cache4 {
 public:
     explicit Cache4(uint64_t bytes) : sets_(std::max<uint64_t>(bytes / kLine / kWays, 1)) {
-        lines_.assign(sets_ * kWays, {kNone, 0, 0});
+        lines_.assign(sets_ * kWays, {kNone, 0, 0, {}});
     }
 
-    // The line's place if it is there, else a free one made out to it.
-    bool touch(uint64_t sector) {
+    // Is the sector there? If not, its line gets a place for it. `arriving` is where a sector that is still on its way
+    // comes from.
+    bool touch(uint64_t sector, uint64_t time = 0, Origin* arriving = nullptr) {
         uint64_t tag = sector / 4;
         uint8_t bit = uint8_t(1u << (sector % 4));
         Line* set = &lines_[(tag * 0x9e3779b97f4a7c15ull >> 20) % sets_ * kWays];
@@ -34,23 +38,35 @@ public:
                 line.used = ++now_;
                 bool hit = line.valid & bit;
                 line.valid |= bit;
+                last_ = &line.fills[sector % 4];
+                if (hit && arriving && time - last_->time <= kLately) *arriving = last_->from;
                 return hit;
             }
             if (line.used < oldest->used) oldest = &line;
         }
-        *oldest = {tag, ++now_, bit};
+        *oldest = {tag, ++now_, bit, {}};
+        last_ = &oldest->fills[sector % 4];
         return false;
     }
+
+    // Where the sector that was missing last is fetched from.
+    void fetch(uint64_t time, Origin from) { *last_ = {time, from}; }
 
 private:
     static constexpr uint64_t kLine = 128, kNone = ~0ull;
     static constexpr uint32_t kWays = 8;
+    struct Fill {
+        uint64_t time;
+        Origin from;
+    };
     struct Line {
         uint64_t tag, used;
         uint8_t valid;
+        Fill fills[4];
     };
     uint64_t sets_, now_ = 0;
     std::vector<Line> lines_;
+    Fill* last_ = nullptr;
 };
 
 constexpr uint64_t kElsewhere = 1ull << 62;  // local memory
@@ -111,7 +127,6 @@ public:
     }
 
 private:
-    static constexpr uint64_t kLately = 16;  // instructions of a warp: accesses that are under way together
     size_t place(uint64_t page) const {
         size_t at = (page * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
         while (keys_[at] != ~0ull && keys_[at] != page) at = (at + 1) & (keys_.size() - 1);
@@ -126,7 +141,10 @@ extern "C" {
 
 // Sectors of traced requests by what became of them; Python mirrors these structs. Sums over samples are
 // weighted: a sample stands for other blocks of the grid.
-struct SiteCache { double l1_hits, l2_hits, cold, stores, cold_stores; };
+struct SiteCache {
+    double l1_hits, l2_hits, cold, stores, cold_stores;
+    double requests[kOrigins];  // loads by where the last of their sectors comes from
+};
 // What one sampled block touches of one allocation.
 struct Footprint {
     uint64_t sample, allocation, allocation_bytes, low, high, cold_reads, cold_writes;
@@ -168,6 +186,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             SiteCache& s = sites[a.site];
             const bool local = a.kind >= kTraceLocalLoad, loads = a.kind != kTraceStore && a.kind != kTraceLocalStore;
             uint64_t fetched_before = ~0ull;
+            Origin last_from = kFromL1;
             for (uint32_t j = 0; j < a.count; j++) {
                 const uint64_t address = c.sectors[a.first + j] * 32;
                 Footprint* p = local ? nullptr : print(address);
@@ -178,9 +197,12 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 const bool fresh = !(mark & 3), unwritten = !(mark & 2), promoted = mark == kPromoted;
                 mark |= loads ? 1 : 2;
                 if (a.kind == kTraceAtomic) mark |= 2;
-                if (a.kind == kTraceLoad || local) {
-                    if (l1.touch(sector)) {
+                const bool through_l1 = a.kind == kTraceLoad || local;
+                if (through_l1) {
+                    Origin from = kFromL1;
+                    if (l1.touch(sector, a.time, &from)) {
                         s.l1_hits += weight;
+                        last_from = std::max(last_from, from);
                         continue;
                     }
                     if (a.kind == kTraceLocalStore) continue;  // written back later, if ever
@@ -204,6 +226,11 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                         l2.touch(sector ^ 1);
                     }
                 }
+                if (loads) {
+                    const Origin from = known ? kFromL2 : kFromAfar;
+                    last_from = std::max(last_from, from);
+                    if (through_l1) l1.fetch(a.time, from);
+                }
                 if (a.kind == kTraceAtomic && unwritten) written = 1;
                 if (!p) continue;
                 p->low = std::min(p->low, address);
@@ -213,6 +240,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 if (!fetched && !written) continue;
                 if (!pages.lately(sector / kPageSectors, a.time)) p->jumps++;
             }
+            if (loads) s.requests[last_from] += weight;
         }
         seen.each([&](uint64_t sector) {
             const uint64_t owner = sector >> 40;

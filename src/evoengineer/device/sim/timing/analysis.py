@@ -15,7 +15,7 @@ from evoengineer.device.sim.timing import opcodes
 from evoengineer.device.sim.timing.arithmetic import scalar_rate, tensor_rate
 from evoengineer.device.sim.timing.code import KernelCode
 from evoengineer.device.sim.timing.counters import GLOBAL, LOCAL, Counters
-from evoengineer.device.sim.timing.latency import Latencies
+from evoengineer.device.sim.timing.latency import FILL_BYTES_PER_CLOCK, Latencies
 from evoengineer.device.sim.timing.machine import MachineBlock, machine_blocks, pace, phases, weigh
 from evoengineer.device.sim.timing.memory import Traffic, grid_traffic
 from evoengineer.device.sim.timing.model import CONSTANTS, Constants, Phase, Prediction, Work, predict
@@ -29,7 +29,6 @@ from evoengineer.device.sim.timing.pipes import (
 from evoengineer.device.sim.timing.shape import Measured, Shape
 
 _LINE_BYTES, _SECTOR_BYTES = 128, 32
-_FILL_BYTES_PER_CLOCK = 64  # from L2 into one multiprocessor
 
 
 @dataclass(slots=True)
@@ -84,7 +83,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         parts[-1] = Phase(parts[-1].latency + drain, parts[-1].demand)
     grown = shape.blocks / samples
     l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + _LINE_BYTES * sums["written_lines"])
-    total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / _FILL_BYTES_PER_CLOCK
+    total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / FILL_BYTES_PER_CLOCK
     work = Work(
         shape.blocks,
         shape.fitting,

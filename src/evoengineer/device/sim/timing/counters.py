@@ -24,7 +24,10 @@ class SiteTotal(c.Structure):
 
 
 class SiteCacheTotal(c.Structure):
-    _fields_ = tuple((name, c.c_double) for name in ("l1_hits", "l2_hits", "cold", "stores", "cold_stores"))
+    _fields_ = (
+        *((name, c.c_double) for name in ("l1_hits", "l2_hits", "cold", "stores", "cold_stores")),
+        ("requests", c.c_double * 3),
+    )
 
 
 class FootprintStruct(c.Structure):
@@ -63,6 +66,9 @@ class SiteCache:
     cold: float
     stores: float
     cold_stores: float
+    requests: tuple[
+        float, float, float
+    ]  # loads by where the last of their sectors comes from: L1, L2, farther
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +166,10 @@ def replay(
         c.c_uint64(l1_bytes), c.c_uint64(l2_bytes), weighted, caches, prints, c.c_uint32(_ROOM)
     )
     return (
-        [SiteCache(s.l1_hits, s.l2_hits, s.cold, s.stores, s.cold_stores) for s in caches[:sites]],
+        [
+            SiteCache(s.l1_hits, s.l2_hits, s.cold, s.stores, s.cold_stores, tuple(s.requests))
+            for s in caches[:sites]
+        ],
         [
             Footprint(
                 p.sample,

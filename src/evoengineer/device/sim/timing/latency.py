@@ -8,9 +8,12 @@ from evoengineer.device.sim.timing.model import Constants
 from evoengineer.device.sim.timing.sass import MachineInstr
 from evoengineer.device.sim.timing.shape import Measured
 
+FILL_BYTES_PER_CLOCK = 64  # from L2 into one multiprocessor
+_SECTOR_BYTES = 32
+
 
 class Latencies:
-    """Clocks until the result of an instruction is there."""
+    """Clocks until the result of an instruction is there, and how long it takes to come in."""
 
     def __init__(self, measured: Measured, traffic: Traffic, constants: Constants) -> None:
         card = measured.shape.card
@@ -19,28 +22,41 @@ class Latencies:
         self._card = card
         self._site_of_line = measured.code.site_of_line
         self._sites: dict[int, float] = {}
+        self._fills: dict[int, float] = {}
         for number, (count, cache) in enumerate(zip(measured.counters.sites, measured.caches, strict=True)):
             requests = sum(count.requests)
             if not requests:
                 continue
             extra = count.lines / requests if count.requests[GLOBAL] else count.wavefronts / requests
-            found = cache.l1_hits + cache.l2_hits + cache.cold
+            near, middle, away = cache.requests
+            loads = near + middle + away
             if count.requests[SHARED] and not count.requests[GLOBAL]:
                 base = float(card.shared_latency)
-            elif not found:
+            elif not loads:
                 base = float(l2_latency if number in measured.code.atomic_sites else card.l1_latency)
             else:
-                far = traffic.dram_share
+                far = traffic.far_share
                 base = (
-                    cache.l1_hits * card.l1_latency
-                    + (cache.l2_hits + cache.cold * (1 - far)) * l2_latency
-                    + cache.cold * far * dram_latency
-                ) / found
+                    near * card.l1_latency
+                    + (middle + away * (1 - far)) * l2_latency
+                    + away * far * dram_latency
+                ) / loads
                 if number in measured.code.atomic_sites:
                     base = max(base, l2_latency)
             self._sites[number] = base + max(extra - 1, 0.0)
+            if loads and count.requests[GLOBAL] and number not in measured.code.atomic_sites:
+                found = cache.l1_hits + cache.l2_hits + cache.cold
+                sectors = (cache.l2_hits + cache.cold) / found * count.sectors / requests
+                # A block's warps ask for their parts together, and the last one waits for all of them.
+                block_bytes = measured.shape.warps * sectors * _SECTOR_BYTES
+                self._fills[number] = block_bytes / FILL_BYTES_PER_CLOCK
 
-    def of(self, instr: MachineInstr) -> float:
+    def of(self, instr: MachineInstr) -> tuple[float, float]:
+        """Clocks until the first data is there, and for which the way into the multiprocessor is taken then."""
+        fill = self._fills.get(self._site_of_line.get(instr.line, -1), 0.0) if instr.pipe == "global" else 0.0
+        return self._first(instr), fill
+
+    def _first(self, instr: MachineInstr) -> float:
         card = self._card
         match instr.pipe:
             case "global" | "shared" | "local":

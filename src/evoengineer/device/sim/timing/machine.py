@@ -154,7 +154,7 @@ def _copies(
     return level, copies
 
 
-LatencyOf = Callable[[MachineInstr], float]
+LatencyOf = Callable[[MachineInstr], tuple[float, float]]  # until the first data comes, and while it comes
 
 
 @dataclass(slots=True)
@@ -163,6 +163,7 @@ class _Scoreboards:
 
     releases: list[list[float]]
     copies: float = 0.0
+    filling: float = 0.0  # until when data that was asked for before comes in
 
     def wait(self, mask: int, now: float) -> float:
         for i in range(6):
@@ -183,7 +184,7 @@ class _Scoreboards:
     def later(self, clocks: float) -> _Scoreboards:
         """The same, seen from a moment that many clocks later."""
         kept = [[r - clocks for r in board if r > clocks][-_MOST_OUTSTANDING:] for board in self.releases]
-        return _Scoreboards(kept, max(self.copies - clocks, 0.0))
+        return _Scoreboards(kept, max(self.copies - clocks, 0.0), max(self.filling - clocks, 0.0))
 
 
 def pace(
@@ -219,13 +220,17 @@ def pace(
 
 
 def _issue(instr: MachineInstr, boards: _Scoreboards, now: float, latency_of: LatencyOf) -> None:
+    latency, fill = latency_of(instr)
+    if fill:
+        boards.filling = max(boards.filling, now + latency) + fill
+        latency = boards.filling - now
     if instr.operation == opcodes.LDGSTS:
-        boards.copies = max(boards.copies, now + latency_of(instr))
+        boards.copies = max(boards.copies, now + latency)
     elif instr.operation == opcodes.LDGDEPBAR and instr.sets >= 0:
         boards.releases[instr.sets].append(max(boards.copies, now))
         return
     if instr.sets >= 0 and instr.operation != opcodes.DEPBAR:
-        boards.releases[instr.sets].append(now + latency_of(instr))
+        boards.releases[instr.sets].append(now + latency)
     if instr.reads >= 0:
         boards.releases[instr.reads].append(now + _READ_CLOCKS)
 

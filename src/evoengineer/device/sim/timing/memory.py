@@ -26,12 +26,18 @@ class Traffic:
     dram_written: float
     pieces: float  # contiguous stretches that they come in, as far as blocks that run together go
     cold: float  # read by blocks that had not read them before
+    walked: float  # the same, but what blocks read at the same time counts once
     touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
 
     @property
     def dram_share(self) -> float:
         """Of cold reads: how much comes from DRAM rather than from what other blocks brought into L2."""
         return min(self.dram_read / self.cold, 1.0) if self.cold else 1.0
+
+    @property
+    def far_share(self) -> float:
+        """Of cold reads: how many take as long as DRAM does. Blocks that want the same at once all wait for it."""
+        return min(self.dram_read / self.walked, 1.0) if self.walked else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +80,15 @@ def grid_traffic(
         for m in motions.values()
     )
     kept = kept_fraction(footprint, l2_bytes)
-    read = written = cold = pieces = 0.0
+    read = written = cold = walked = pieces = 0.0
     touched: dict[int, float] = {}
     for start, m in motions.items():
         everywhere = distinct_blocks(m.along, grid, blocks)
         in_waves = blocks // wave * distinct_blocks(m.along, grid, wave)
         if blocks % wave:
             in_waves += distinct_blocks(m.along, grid, blocks % wave)
-        again = max(in_waves - everywhere, 0.0) * m.fresh * (1 - kept)
+        repeated = max(in_waves - everywhere, 0.0) * m.fresh
+        again = repeated * (1 - kept)
         volume = min(everywhere * m.fresh * m.read_bytes, float(m.allocation_bytes))
         stored = min(everywhere * m.fresh * m.written_bytes, float(m.allocation_bytes))
         fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
@@ -89,11 +96,12 @@ def grid_traffic(
         # What L2 holds is written there again, and leaves it some time later.
         evicted = stored * (1 - resident.get(start, 0.0)) + again * m.written_bytes
         read += fetched
+        walked += volume + repeated * m.read_bytes + in_waves * m.fresh * m.refetched_bytes
         written += evicted
         pieces += (fetched + evicted) / _joined_run(m, grid, wave)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
         touched[start] = max(volume, stored)
-    return Traffic(read, written, pieces, cold, touched)
+    return Traffic(read, written, pieces, cold, walked, touched)
 
 
 def _joined_run(m: Motion, grid: tuple[int, int, int], wave: int) -> float:
