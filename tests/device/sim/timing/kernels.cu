@@ -65,4 +65,12 @@ __global__ void ticks(long long* out) {
     out[1] = clock64();
 }
 
+__constant__ float table[64];
+
+__global__ void constants(float* out, int stride) {  // one word for all lanes, or one for each
+    float sum = 0.0f;
+    for (int i = 0; i < 32; i++) sum += table[(i + stride * threadIdx.x) & 63];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
 }

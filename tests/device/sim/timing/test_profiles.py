@@ -85,6 +85,19 @@ def test_a_hit_on_a_line_that_is_still_coming_waits_for_it(bench: Bench) -> None
     assert with_neighbours.terms_ns["latency"] >= alone.terms_ns["latency"]
 
 
+def test_constants_have_a_cache_of_their_own(bench: Bench) -> None:
+    size = 4 * MIB
+    same, different = (
+        bench.profile("constants", (size // 4 // 256,), (256,), bench.buffer(size), stride)
+        for stride in (0, 1)
+    )
+    for p in (same, different):
+        assert p.sectors_per_request == pytest.approx(4)  # of the store: constants are no global accesses
+        assert p.dram_bytes == pytest.approx(size)
+    assert different.bound == "constant"
+    assert different.time_ns > 5 * same.time_ns
+
+
 def test_vectors_of_four_take_sixteen_sectors_per_request(bench: Bench) -> None:
     p = bench.profile("copy4", (1024,), (256,), bench.buffer(4 * MIB), bench.buffer(4 * MIB))
     assert p.sectors_per_request == pytest.approx(16)

@@ -172,6 +172,12 @@ void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* a
         s.stride = int64_t(addresses[__builtin_ctz(lanes & (lanes - 1))] - addresses[first]);
     s.lanes += uint32_t(__builtin_popcount(lanes));
     if (access == kAtomic) s.serial += most_frequent(c, addresses, lanes);
+    uint64_t units[kLanes * 9 + 8];
+    if (w->worker->launch->sites[site].space == kConst) {  // a cache of its own, one word for all lanes at a time
+        s.requests[3]++;
+        s.serial += distinct(addresses, lanes, std::min(bytes, 4u), 2, units);
+        return;
+    }
     if (addresses[first] - w->shared_base < w->shared_bytes) {
         uint64_t offsets[kLanes];
         for (uint32_t i = 0; i < kLanes; i++) offsets[i] = (addresses[i] - w->shared_base) & ~uint64_t(bytes > 4 ? bytes - 1 : 0);
@@ -181,7 +187,6 @@ void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* a
         s.least += least;
         return;
     }
-    uint64_t units[kLanes * 9 + 8];
     bool local = is_local(w, addresses[first]);
     if (local) {
         uint64_t spread[kLanes] = {};

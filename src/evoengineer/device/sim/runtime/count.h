@@ -21,7 +21,7 @@ struct SiteCount {
     uint64_t lines;         // 128-byte lines of them
     uint64_t wavefronts;    // of shared requests
     uint64_t least;         // wavefronts that the same shared requests need without conflicts
-    uint64_t serial;        // atomics: lanes at the most frequent address, summed over requests
+    uint64_t serial;        // summed over requests: lanes at an atomic's busiest address, words of constant memory
     int64_t stride;         // bytes between the first two active lanes of the first request
     uint64_t traced;        // sectors in the trace
 };

@@ -52,7 +52,7 @@ class SiteCount:
     lines: float
     wavefronts: float  # shared memory
     least: float  # the same without bank conflicts
-    serial: float  # atomics: lanes at the busiest address, summed over requests
+    serial: float  # summed over requests: lanes at an atomic's busiest address, words of constant memory
     stride: int  # bytes between neighbouring lanes in the first request
     traced: float  # sectors that the cache model saw
 

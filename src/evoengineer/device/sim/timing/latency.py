@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evoengineer.device.sim.timing import opcodes
 from evoengineer.device.sim.timing.counters import GLOBAL, SHARED
 from evoengineer.device.sim.timing.memory import Traffic
 from evoengineer.device.sim.timing.model import Constants
@@ -75,5 +76,5 @@ class Latencies:
             case "exchange":
                 return max(card.shared_latency - 6, 1)
             case "constant":
-                return card.l1_latency if instr.operation == 0x182 else 20
+                return card.l1_latency if instr.operation == opcodes.LDC else 20
         return card.alu_latency

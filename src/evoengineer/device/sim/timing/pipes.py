@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from evoengineer.device.profile import Profile
+from evoengineer.device.sim.timing import opcodes
 from evoengineer.device.sim.timing.arithmetic import tensor_rate
 from evoengineer.device.sim.timing.code import KernelCode
-from evoengineer.device.sim.timing.counters import GLOBAL, LOCAL, SHARED, Counters
+from evoengineer.device.sim.timing.counters import ELSEWHERE, GLOBAL, LOCAL, SHARED, Counters
 from evoengineer.device.sim.timing.machine import MachineBlock
 from evoengineer.device.sim.timing.shape import Measured
 
@@ -51,7 +52,8 @@ def block_use(code: KernelCode, block: MachineBlock, card: Profile) -> dict[str,
 
 
 def memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str, float]]:
-    """Clocks of the load/store unit, all samples together, in the machine block where each site mostly runs."""
+    """Clocks of the load/store unit and of the constant cache, all samples together, in the machine block where
+    each site mostly runs."""
     code, card = measured.code, measured.shape.card
     home: dict[int, int] = {}
     for n, block in enumerate(blocks):
@@ -78,6 +80,13 @@ def memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str,
             clocks += max(count.serial - count.requests[SHARED], 0)
         if clocks:
             use[home.get(site, busiest)]["lsu"] += clocks * merged.get(site, 1.0)
+    for block, part in zip(blocks, use, strict=True):
+        for instr in code.machine.instrs[block.first : block.last]:
+            site = code.site_of_line.get(instr.line)
+            if instr.operation == opcodes.LDC and site is not None:
+                count = measured.counters.sites[site]
+                words = count.serial / count.requests[ELSEWHERE] if count.requests[ELSEWHERE] else 1.0
+                part["constant"] += block.executions * words
     for block, part in zip(blocks, use, strict=True):  # spills, which PTX knows nothing of
         spills = sum(
             instr.pipe == "local" and instr.line not in code.site_of_line
