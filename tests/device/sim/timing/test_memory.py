@@ -103,3 +103,19 @@ def test_windows_that_overlap_count_once() -> None:
     weights = weigh_blocks(grid, samples)
     traffic = grid_traffic(_prints(512, 1024, samples), samples, weights, grid, 100, 1 << 20, 1.0, {})
     assert abs(traffic.dram_read - 512_000) < 1
+
+
+def test_blocks_that_range_over_a_small_part_of_an_allocation_read_it_once() -> None:
+    grid = (1000, 1, 1)
+    samples = choose_blocks(grid, 12)
+    weights = weigh_blocks(grid, samples)
+    region, each = 1 << 20, 65536
+    prints = [
+        Footprint(i, 4096, 1 << 30, 4096 + 32 * (b % 7), 4096 + region - 32 * (b % 5), each, 0, 1)
+        for i, b in enumerate(samples)
+    ]
+    fits = grid_traffic(prints, samples, weights, grid, 100, 4 * region, 1.0, {})
+    assert abs(fits.dram_read - region) < 100
+    assert fits.far_share < 0.02  # all but the first find it in L2
+    too_large = grid_traffic(prints, samples, weights, grid, 100, region // 4, 1.0, {})
+    assert abs(too_large.dram_read - 1000 * each) < 100

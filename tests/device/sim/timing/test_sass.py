@@ -39,9 +39,9 @@ LOOP:
 LOAD_LINE, ADD_LINE, STORE_LINE = 17, 18, 24
 
 
-@pytest.fixture(scope="module")
-def assembly() -> Assembly:
-    return Assembler(PTX, 80).result()
+@pytest.fixture(scope="module", params=[80, 89, 90])
+def assembly(request: pytest.FixtureRequest) -> Assembly:
+    return Assembler(PTX, request.param).result()
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +65,16 @@ def test_instructions_know_their_lines(code: MachineCode) -> None:
     assert addition.waits >> by_line[LOAD_LINE].sets & 1
 
 
+def test_branches_lead_back_into_the_loop(code: MachineCode) -> None:
+    load = next(i for i, instr in enumerate(code.instrs) if instr.line == LOAD_LINE)
+    back = next(i for i, instr in enumerate(code.instrs) if instr.operation == opcodes.BRA)
+    assert code.instrs[back].target <= load < back
+
+
 def test_executions_reach_the_loop(code: MachineCode) -> None:
     blocks = machine_blocks(code)
     lines = dict.fromkeys(range(7, 16), 0) | dict.fromkeys(range(17, 24), 1) | {24: 2, 25: 2}
-    weigh(code, blocks, lines, [1, 100, 1], [1, 100, 1], 1)
+    weigh(code, blocks, lines, [1, 100, 1], [1, 100, 1], 1, 1)
     loads = sum(
         block.executions
         for block in blocks
@@ -79,6 +85,55 @@ def test_executions_reach_the_loop(code: MachineCode) -> None:
     durations, _ = pace(code, blocks, lambda instr: (500.0 if instr.pipe == "global" else 4.0, 0.0))
     clocks = sum(d * b.executions for d, b in zip(durations, blocks, strict=True))
     assert 500 <= clocks < 100 * 540
+
+
+UNROLLED = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry mixed(.param .u64 out, .param .u32 count, .param .u32 a)
+{
+    .reg .pred %p<3>; .reg .b32 %r<6>; .reg .b64 %rd<6>; .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r1, [count];
+    ld.param.u32 %r4, [a];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, 0;
+LOOP:
+    BODY
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p1, %r3, 1024;
+    @%p1 bra LOOP;
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "pipe", "each"),
+    [
+        ("mad.lo.s32 %r2, %r2, %r4, %r4;", "imad", 1),  # no float tells how often it was unrolled
+        ("cvt.rn.f32.u32 %f1, %r2; sin.approx.f32 %f1, %f1; cvt.rni.u32.f32 %r2, %f1;", "sfu", 3),
+    ],
+)
+def test_unrolled_loops_keep_their_count(body: str, pipe: str, each: int) -> None:
+    text = UNROLLED.replace("BODY", body)
+    code = read_code(Assembler(text, 80).result().cubin)["mixed"]
+    block_of_line = {}
+    number = 0
+    for line, content in enumerate(text.splitlines(), 1):
+        if "LOOP:" in content or "st.global" in content:
+            number += 1
+        block_of_line[line] = number
+    blocks = machine_blocks(code)
+    weigh(code, blocks, block_of_line, [1, 1024, 1], [1, 1024, 1], 1, 1)
+    runs = sum(
+        block.executions
+        for block in blocks
+        for instr in code.instrs[block.first : block.last]
+        if instr.pipe == pipe and block_of_line.get(instr.line) == 1
+    )
+    assert runs == pytest.approx(1024 * each, rel=0.02)
 
 
 def test_an_unknown_architecture_is_an_empty_assembly() -> None:

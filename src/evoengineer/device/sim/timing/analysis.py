@@ -49,7 +49,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     card, samples = shape.card, len(counters.samples)
     traffic, scale = _traffic(measured, resident)
     blocks = machine_blocks(code.machine)
-    weigh(code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples * shape.warps)
+    weigh(code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples, shape.warps)
     count_retries(code, counters, blocks)
     latencies = Latencies(measured, traffic, constants)
     durations, waits = pace(code.machine, blocks, latencies.of)

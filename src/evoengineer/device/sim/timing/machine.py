@@ -71,17 +71,25 @@ def weigh(
     block_of_line: dict[int, int],
     executions: Sequence[float],
     most: Sequence[float],
+    samples: int,
     warps: int,
 ) -> None:
-    """Give each machine block its executions, from those of the PTX blocks (`block_of_line` finds them)."""
+    """Give each machine block its executions, from those of the PTX blocks (`block_of_line` finds them), which
+    `samples` blocks of `warps` warps ran."""
     level, copies = _copies(code, blocks, block_of_line)
+    repeats = _repeating(code, blocks)
     hints: list[dict[int, list[tuple[float, float]]]] = [defaultdict(list) for _ in blocks]
     for line, places in copies.items():
         ptx = block_of_line[line]
         runs, top = executions[ptx], most[ptx]
+        if runs > samples * warps and any(repeats[n] for n in places):  # the rest was taken out of the loop
+            for n in places:
+                if not repeats[n]:
+                    hints[n][0].append((float(samples * warps), float(samples)))
+            places = {n: count for n, count in places.items() if repeats[n]}
         # In several places: an unrolled loop, which holds most copies, and what is left over by it.
         main = max(places, key=lambda n: (places[n], n))
-        if len(places) > 1 and runs < places[main] * warps:
+        if len(places) > 1 and runs < places[main] * samples * warps:
             main = min(places, key=lambda n: (places[n], n))
         same = [n for n, count in places.items() if count == places[main]]
         for n, count in places.items():
@@ -96,7 +104,23 @@ def weigh(
                 if not strength:
                     weak.append(n)
                 break
+    for block, repeated in zip(blocks, repeats, strict=True):
+        if not repeated:
+            block.executions = min(block.executions, float(samples * warps))
+            block.most = min(block.most, float(samples))
     _cap(blocks, weak)
+
+
+def _repeating(code: MachineCode, blocks: list[MachineBlock]) -> list[bool]:
+    """Which blocks a warp may run more than once: those in loops, and all of them if there are calls."""
+    if any(instr.operation in (opcodes.CALL, opcodes.BRX) for instr in code.instrs):
+        return [True] * len(blocks)
+    found = [False] * len(blocks)
+    for n, block in enumerate(blocks):
+        for s in block.successors:
+            if s <= n:  # ptxas keeps a loop's blocks together
+                found[s : n + 1] = [True] * (n + 1 - s)
+    return found
 
 
 def _cap(blocks: list[MachineBlock], weak: list[int]) -> None:
@@ -138,19 +162,23 @@ def _copies(
             level[instr.line] = max(level.get(instr.line, 0), mine)
     copies: dict[int, dict[int, int]] = defaultdict(dict)
     for n, block in enumerate(blocks):
-        found: Counter[int] = Counter()
+        found: dict[int, Counter[int]] = defaultdict(Counter)
         for instr in code.instrs[block.first : block.last]:
             strength = 2 if instr.pipe in _ANCHORS else 1 if instr.pipe in _ARITHMETIC else 0
             if instr.line in level and strength == level[instr.line]:
-                found[instr.line] += 1
-        # What most lines of a PTX block say: ptxas may merge some of them, or need several instructions for one.
+                found[instr.line][instr.operation] += 1
+        # What most lines of a PTX block say: ptxas may merge some of them, or need several instructions for one. A
+        # division has several multiplications, say, but one reciprocal: the rarest operation tells the copies.
         votes: dict[int, Counter[int]] = defaultdict(Counter)
-        for line, count in found.items():
-            if level[line]:
-                votes[block_of_line[line]][count] += 1
+        doubtful: dict[int, Counter[int]] = defaultdict(Counter)
+        for line, operations in found.items():
+            (votes if level[line] else doubtful)[block_of_line[line]][min(operations.values())] += 1
         for line in found:
-            vote = votes.get(block_of_line[line])
-            copies[line][n] = max(vote, key=lambda c: (vote[c], c)) if vote else 1
+            ptx = block_of_line[line]
+            if ptx in votes:
+                copies[line][n] = max(votes[ptx], key=lambda c: (votes[ptx][c], c))
+            else:
+                copies[line][n] = max(doubtful[ptx], key=lambda c: (doubtful[ptx][c], -c))
     return level, copies
 
 

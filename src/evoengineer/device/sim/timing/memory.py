@@ -51,7 +51,8 @@ class Motion:
     refetched_bytes: float  # read again by the same block, as its part of L2 is too small
     run_bytes: float  # length of its contiguous stretches, as they come up in time
     joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
-    allocation_bytes: int
+    span_bytes: int  # from the lowest to the highest byte that any block touches: no more can be different
+    roams: bool  # does each block range over most of the span?
 
 
 def grid_traffic(
@@ -75,7 +76,7 @@ def grid_traffic(
     footprint = sum(
         min(
             distinct_blocks(m.along, grid, wave) * m.fresh * (m.read_bytes + m.written_bytes),
-            m.allocation_bytes,
+            m.span_bytes,
         )
         for m in motions.values()
     )
@@ -89,14 +90,20 @@ def grid_traffic(
             in_waves += distinct_blocks(m.along, grid, blocks % wave)
         repeated = max(in_waves - everywhere, 0.0) * m.fresh
         again = repeated * (1 - kept)
-        volume = min(everywhere * m.fresh * m.read_bytes, float(m.allocation_bytes))
-        stored = min(everywhere * m.fresh * m.written_bytes, float(m.allocation_bytes))
-        fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
+        asked = everywhere * m.fresh * m.read_bytes
+        volume = min(asked, float(m.span_bytes))
+        stored = min(everywhere * m.fresh * m.written_bytes, float(m.span_bytes))
+        # What exceeds the span is read by several blocks, from wherever it is by then.
+        fetched = (
+            volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes + (asked - volume) * (1 - kept)
+        )
         fetched += in_waves * m.fresh * m.refetched_bytes
         # What L2 holds is written there again, and leaves it some time later.
         evicted = stored * (1 - resident.get(start, 0.0)) + again * m.written_bytes
         read += fetched
-        walked += volume + repeated * m.read_bytes + in_waves * m.fresh * m.refetched_bytes
+        # Overlaps of neighbours are read at the same time; blocks that roam come to the same places at any time.
+        walked += (asked if m.roams else volume) + repeated * m.read_bytes
+        walked += in_waves * m.fresh * m.refetched_bytes
         written += evicted
         pieces += (fetched + evicted) / _joined_run(m, grid, wave)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
@@ -112,7 +119,7 @@ def _joined_run(m: Motion, grid: tuple[int, int, int], wave: int) -> float:
         if m.joins[axis]:
             run *= extent
         left /= grid[axis]
-    return max(min(run, float(m.allocation_bytes)), 32.0)
+    return max(min(run, float(m.span_bytes)), 32.0)
 
 
 def kept_fraction(footprint: float, l2_bytes: int) -> float:
@@ -173,6 +180,7 @@ def _motion(
     written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
     refetched = scale * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
     extent = max(largest.high - largest.low, 1)
+    span = max(p.high for p in prints) - min(p.low for p in prints)
     fresh = 1.0
     if touched > 0.5 * extent and sum(along) == 1 and shifts:  # a window that slides by less than its length
         fresh = min(1.0, shifts[0] / extent)
@@ -184,7 +192,8 @@ def _motion(
         refetched,
         run,
         (joins[0], joins[1], joins[2]),
-        largest.allocation_bytes,
+        span,
+        extent > span / 2,
     )
 
 

@@ -14,6 +14,7 @@ from evoengineer.device.sim.timing import opcodes
 
 _LINES = ".nv_debug_line_sass"
 _NO_BARRIER = 7
+_OLDEST, _HOPPER = 50, 90  # architectures
 _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 16)
 
 
@@ -46,8 +47,14 @@ def read_code(cubin: bytes) -> dict[str, MachineCode]:
     for name, data in sections.items():
         if name.startswith(".text."):
             kernel = name[6:]
-            found[kernel] = MachineCode(tuple(_decode(data, lines.get(kernel, {}))))
+            found[kernel] = MachineCode(tuple(_decode(data, lines.get(kernel, {}), _architecture(cubin))))
     return found
+
+
+def _architecture(cubin: bytes) -> int:
+    """Of an ELF file's flags, which toolkits before 13 arranged in another way."""
+    (flags,) = struct.unpack_from("<I", cubin, 0x30)
+    return flags & 0xFF if flags & 0xFF >= _OLDEST else flags >> 8 & 0xFF
 
 
 def _sections(cubin: bytes) -> dict[str, bytes]:
@@ -68,7 +75,18 @@ def _string(data: bytes, start: int) -> str:
     return data[start : data.index(b"\0", start)].decode()
 
 
-def _decode(text: bytes, lines: dict[int, int]) -> list[MachineInstr]:
+def _offset(low: int, architecture: int) -> int:
+    """Bytes from the end of a branch to its target."""
+    if architecture < _HOPPER:
+        return _sign(low >> 32, 32)
+    return 4 * _sign((low >> 34) << 8 | low >> 16 & 0xFF, 38)
+
+
+def _sign(value: int, bits: int) -> int:
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _decode(text: bytes, lines: dict[int, int], architecture: int) -> list[MachineInstr]:
     found = []
     line = 0
     for address in range(0, len(text) - 15, 16):
@@ -80,8 +98,7 @@ def _decode(text: bytes, lines: dict[int, int]) -> list[MachineInstr]:
         pipe = opcodes.pipe_of(operation)
         target = -1
         if operation in (opcodes.BRA, opcodes.CALL):
-            (offset,) = struct.unpack_from("<i", text, address + 4)
-            target = (address + 16 + offset) // 16
+            target = (address + 16 + _offset(low, architecture)) // 16
         sets, reads = control >> 5 & 7, control >> 8 & 7
         size = _WIDTHS[high >> 9 & 7] if pipe in ("shared", "global", "local") else 0
         if operation == opcodes.DEPBAR:
@@ -179,4 +196,4 @@ def _signed(data: bytes, at: int) -> tuple[int, int]:
     start = at
     value, at = _unsigned(data, at)
     bits = 7 * (at - start)
-    return (value - (1 << bits) if value >> (bits - 1) else value), at
+    return _sign(value, bits), at
