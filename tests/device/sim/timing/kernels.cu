@@ -59,6 +59,8 @@ __global__ void row_of_matrix(const float* a, const float* b, float* c, int n) {
 
 __global__ void count_all(int* counter) { atomicAdd(counter + (threadIdx.x & 0), int(threadIdx.x) + 1); }
 
+__global__ void count_by_lane(int* counters) { atomicAdd(counters + (threadIdx.x * 7 & 31), 1); }
+
 __global__ void ticks(long long* out) {
     long long start = clock64();
     out[0] = start;

@@ -199,6 +199,13 @@ def test_atomics_to_one_address_take_their_time(bench: Bench) -> None:
     assert many.terms_ns["atomics"] > 500 * few.terms_ns["atomics"] > 0
 
 
+def test_a_warp_adds_up_for_one_address_but_not_for_a_line_of_them(bench: Bench) -> None:
+    one, line = (
+        bench.profile(kernel, (4096,), (256,), bench.buffer(256)) for kernel in ("count_all", "count_by_lane")
+    )
+    assert line.terms_ns["atomics"] == pytest.approx(32 * one.terms_ns["atomics"])
+
+
 def test_times_do_not_depend_on_threads_or_on_what_else_runs(ptx: str) -> None:
     found = []
     for options in ({"threads": 1}, {"threads": 2}, {"threads": 2, "sampled_only": True}):

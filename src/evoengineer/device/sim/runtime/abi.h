@@ -195,7 +195,7 @@ struct Launch {
     const uint64_t* samples;   // blocks to be counted, ascending; see count.h
     uint32_t sample_count;
     uint32_t count_total;      // blocks of all functions
-    const uint8_t* count_bytes;  // per site: bytes per lane of the machine instruction, 0 = merged away
+    const uint8_t* count_bytes;  // per site: bytes per lane of the machine instruction, 0 = merged away; see count.cpp
     uint64_t trace_limit;      // accesses kept per warp, for the cache model
     uint64_t clock_start;      // simulated cycles when the launch starts
     const uint64_t* chosen;    // kSampledOnly: the blocks to run, ascending, the samples among them

@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr uint8_t kBypass = 0x80;          // in Launch::count_bytes
+constexpr uint8_t kSpecial = 0x80;         // in Launch::count_bytes: loads past L1, atomics that one lane does for all
 constexpr uint64_t kLocalArena = 0x500000000000ull;
 constexpr size_t kMostAddresses = 4096;    // told apart among a block's atomics
 
@@ -228,6 +228,7 @@ void count_site(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addr
     const Launch& launch = *w->worker->launch;
     const Site& s = launch.sites[site];
     uint8_t width = launch.count_bytes ? launch.count_bytes[site] : uint8_t(s.bytes);
-    if (width & ~kBypass)
-        count_access(w, site, mask, addresses, width & ~kBypass, Access(s.access), (width & kBypass) != 0);
+    const bool special = width & kSpecial;
+    if (special && s.access == kAtomic) mask &= -mask;
+    if (width & ~kSpecial) count_access(w, site, mask, addresses, width & ~kSpecial, Access(s.access), special);
 }

@@ -18,7 +18,7 @@ from evoengineer.device.sim.timing import opcodes
 from evoengineer.device.sim.timing.arithmetic import multiply_adds, operations
 from evoengineer.device.sim.timing.sass import MachineCode, MachineInstr
 
-BYPASS = 0x80
+BYPASS = AGGREGATED = 0x80  # of loads, and of atomics
 _MEMORY = ("shared", "global", "local")
 _BYPASSING = frozenset({"cg", "cv", "volatile", "acquire", "relaxed", "L1::no_allocate"})
 
@@ -92,6 +92,8 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
     for each in code.instrs if code else ():
         if each.pipe in _MEMORY:
             machine[each.line] = max(machine[each.line], each.bytes)
+    # Where all lanes have one address ptxas lets one of them do the update for all, which it finds by a vote.
+    voted = {each.line for each in code.instrs if each.operation in opcodes.VOTES} if code else set()
     widened = {
         (number, program.sites[site].space)
         for instr, site, number in memory
@@ -107,6 +109,8 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
                 width = 0
         if width and instr.op in ("ld", "ldu") and _BYPASSING & set(instr.mods):
             width |= BYPASS
+        elif instr.op in ("atom", "red") and instr.line in voted:
+            width |= AGGREGATED
         widths[site] = width
     return bytes(widths)
 

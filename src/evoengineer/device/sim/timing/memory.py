@@ -93,10 +93,9 @@ def grid_traffic(
         asked = everywhere * m.fresh * m.read_bytes
         volume = min(asked, float(m.span_bytes))
         stored = min(everywhere * m.fresh * m.written_bytes, float(m.span_bytes))
-        # What exceeds the span is read by several blocks, from wherever it is by then.
-        fetched = (
-            volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes + (asked - volume) * (1 - kept)
-        )
+        fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
+        # What exceeds the span is read by several blocks: by neighbours soon, by blocks that roam at any time.
+        fetched += (asked - volume) * (1 - (min(l2_bytes / m.span_bytes, 1.0) if m.roams else kept))
         fetched += in_waves * m.fresh * m.refetched_bytes
         # What L2 holds is written there again, and leaves it some time later.
         evicted = stored * (1 - resident.get(start, 0.0)) + again * m.written_bytes

@@ -53,7 +53,7 @@ def read_code(cubin: bytes) -> dict[str, MachineCode]:
 
 def _architecture(cubin: bytes) -> int:
     """Of an ELF file's flags, which toolkits before 13 arranged in another way."""
-    (flags,) = struct.unpack_from("<I", cubin, 0x30)
+    flags = int.from_bytes(cubin[0x30:0x34], "little")
     return flags & 0xFF if flags & 0xFF >= _OLDEST else flags >> 8 & 0xFF
 
 
