@@ -95,6 +95,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         traffic.pieces,
         _atomic_updates(counters, shape),
         _contexts(shape, code, blocks),
+        shape.warps,
     )
     instructions = sum(b.executions * (b.last - b.first) for b in blocks) * grown
     by_line: dict[int, float] = defaultdict(float, waits)

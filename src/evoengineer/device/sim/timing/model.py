@@ -68,6 +68,7 @@ class Work:
     dram_pieces: float  # contiguous stretches
     atomic_updates: float  # of the busiest line, one after the other
     contexts: float = 8.0  # parts of a multiprocessor's work that proceed independently
+    warps: float = 8.0  # of a block, which proceed independently within a phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,9 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     rounds = whole(work.blocks / (card.sm_count * resident))
     busiest = max(work.pipes, key=lambda name: (work.pipes[name], name), default="issue")
     use = work.pipes.get(busiest, 0.0) / constants.pipe_efficiency
+    inner = overlap_exponent(work.warps, constants)
     alone = constants.block_start_clocks + sum(
-        norm(exponent, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases
+        norm(inner, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases
     )
     pipe_ns = max(per_sm, rounds) * use / clocks_per_ns
     # The part of a block's time in which its busiest pipe rests: other resident blocks can fill it.

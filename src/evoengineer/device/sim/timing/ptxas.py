@@ -19,7 +19,9 @@ from pathlib import Path
 
 from evoengineer.paths import cache_dir
 
-_LOWEST = 75  # CUDA 13's ptxas; Volta's machine code is Turing's, but for a few instructions
+_LOWEST = 75  # of CUDA 13's ptxas
+# Volta's multiprocessor holds as many threads as GA100's, twice as many as Turing's: ptxas spends registers alike.
+_FOR_VOLTA = 80
 _TIMEOUT_SECONDS = 120
 _USED = re.compile(r"Used (\d+) registers")
 _SPILL = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -84,7 +86,7 @@ def find_ptxas() -> Path | None:
 
 def _assemble(text: str, sm: int) -> Assembly:
     target = re.search(r"\.target\s+sm_(\d+)([af]?)", text)
-    wanted = max(sm, _LOWEST, int(target.group(1)) if target else 0)
+    wanted = max(sm if sm >= _LOWEST else _FOR_VOLTA, int(target.group(1)) if target else 0)
     suffix = target.group(2) if target and int(target.group(1)) == wanted else ""
     arch = f"sm_{wanted}{suffix}"
     key = hashlib.sha256(f"{arch}\0{text}".encode()).hexdigest()[:40]
