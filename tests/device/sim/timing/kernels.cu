@@ -61,6 +61,9 @@ __global__ void count_all(int* counter) { atomicAdd(counter + (threadIdx.x & 0),
 
 __global__ void count_by_lane(int* counters) { atomicAdd(counters + (threadIdx.x * 7 & 31), 1); }
 
+__global__ void count_there(int* counters, const int* where) { atomicAdd(counters + where[threadIdx.x], 1); }
+__global__ void add_there(float* sums, const int* where) { atomicAdd(sums + where[threadIdx.x], 1.0f); }
+
 __global__ void ticks(long long* out) {
     long long start = clock64();
     out[0] = start;

@@ -40,7 +40,7 @@ def works(draw: st.DrawFn) -> Work:
 @given(works(), factors)
 def test_more_bytes_never_make_it_faster(work: Work, factor: float) -> None:
     base = predict(work, CARD).time_ns
-    for name in ("l2_bytes", "dram_read", "dram_written", "dram_pieces", "atomic_updates"):
+    for name in ("l2_bytes", "dram_read", "dram_written", "dram_pieces", "atomic_clocks"):
         more = replace(work, **{name: getattr(work, name) * factor + 1})
         assert predict(more, CARD).time_ns * EPSILON >= base, name
 

@@ -12,6 +12,7 @@ from evoengineer.device.profile import load_profile
 from evoengineer.device.sim import structs
 from evoengineer.device.sim.engine import Engine, LaunchResult
 from evoengineer.device.sim.timing.explain import explain
+from evoengineer.device.sim.timing.model import CONSTANTS
 from evoengineer.device.sim.timing.profile import LaunchProfile
 from evoengineer.kernel.toolchain import find_toolchain
 
@@ -199,11 +200,16 @@ def test_atomics_to_one_address_take_their_time(bench: Bench) -> None:
     assert many.terms_ns["atomics"] > 500 * few.terms_ns["atomics"] > 0
 
 
-def test_a_warp_adds_up_for_one_address_but_not_for_a_line_of_them(bench: Bench) -> None:
-    one, line = (
-        bench.profile(kernel, (4096,), (256,), bench.buffer(256)) for kernel in ("count_all", "count_by_lane")
-    )
-    assert line.terms_ns["atomics"] == pytest.approx(32 * one.terms_ns["atomics"])
+def test_atomics_of_a_warp_in_one_line(bench: Bench) -> None:
+    def clocks(kernel: str, *arguments: int) -> float:
+        terms = bench.profile(kernel, (4096,), (256,), bench.buffer(256), *arguments).terms_ns
+        return terms["atomics"] * CARD.clock_khz / 1e6 / (4096 * 8)
+
+    nowhere = bench.buffer(1024)  # all zeros, which ptxas cannot know
+    assert clocks("count_by_lane") == pytest.approx(4 * CONSTANTS.atomic_clocks)  # four sectors
+    assert clocks("count_all") == pytest.approx(CONSTANTS.atomic_lane_clocks)  # one lane for all
+    assert clocks("count_there", nowhere) == pytest.approx(32 * CONSTANTS.atomic_lane_clocks)
+    assert clocks("add_there", nowhere) == pytest.approx(32 * CONSTANTS.atomic_float_clocks)
 
 
 def test_times_do_not_depend_on_threads_or_on_what_else_runs(ptx: str) -> None:

@@ -284,17 +284,20 @@ void rt_count_totals(const double* weights, const uint32_t* instructions, double
     }
 }
 
-// Lanes of atomics in the line of global memory that all samples together use most, lanes of all atomics, and
-// how many samples use the most shared line.
-void rt_count_atomics(uint64_t* most, uint64_t* all, uint64_t* sharing) {
-    std::unordered_map<uint64_t, uint64_t> sum;
+// The line of global memory whose atomics take longest, all samples together, and how many samples use the most
+// shared line.
+void rt_count_atomics(AtomicLine* most, uint64_t* sharing) {
+    auto roughly = [](const AtomicLine& a) { return 5 * a.sectors + a.same + 3 * a.same_floats; };
+    std::unordered_map<uint64_t, AtomicLine> sums;
     std::unordered_map<uint64_t, uint32_t> blocks;
-    *most = *all = *sharing = 0;
+    *most = {};
+    *sharing = 0;
     for (const Counted& c : counted_blocks())
-        for (auto& [line, lanes] : c.atomics) {
-            *all += lanes;
+        for (auto& [line, part] : c.atomics) {
             if (!in_device_arena(line * 128) && !in_host_arena(line * 128)) continue;
-            *most = std::max(*most, sum[line] += lanes);
+            AtomicLine& sum = sums[line];
+            sum = {sum.sectors + part.sectors, sum.same + part.same, sum.same_floats + part.same_floats};
+            if (roughly(sum) > roughly(*most)) *most = sum;
             *sharing = std::max<uint64_t>(*sharing, ++blocks[line]);
         }
 }

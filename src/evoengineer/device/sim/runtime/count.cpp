@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint8_t kSpecial = 0x80;         // in Launch::count_bytes: loads past L1, atomics that one lane does for all
 constexpr uint64_t kLocalArena = 0x500000000000ull;
-constexpr size_t kMostAddresses = 4096;    // told apart among a block's atomics
+constexpr uint8_t kFloats = 0x40;          // of atomics, which are never that wide
+constexpr size_t kMostLines = 4096;        // told apart among a block's atomics
 
 std::vector<Counted>& records() {
     static auto* only = new std::vector<Counted>;
@@ -88,18 +89,32 @@ uint32_t wavefronts(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, u
     return total;
 }
 
-uint32_t most_frequent(Counted& c, const uint64_t* addresses, uint32_t lanes) {
-    uint32_t most = 0;
+// Lanes at the busiest address of an atomic request; what each line gets is noted.
+uint32_t count_atomic(Counted& c, const uint64_t* addresses, uint32_t lanes, bool floats) {
+    struct Part {
+        uint64_t line;
+        uint32_t addresses, lanes, sectors;  // sectors as a mask
+    } parts[kLanes];
+    uint32_t found = 0, most = 0;
     for (uint32_t rest = lanes; rest;) {
-        uint64_t address = addresses[__builtin_ctz(rest)];
-        uint32_t same = 0;
+        uint64_t address = addresses[__builtin_ctz(rest)], line = address / 128;
+        uint32_t same = 0, at = 0;
         for (uint32_t r = rest; r; r &= r - 1)
             if (addresses[__builtin_ctz(r)] == address) same |= r & -r;
         rest &= ~same;
         uint32_t count = uint32_t(__builtin_popcount(same));
         most = std::max(most, count);
-        uint64_t line = address / 128;
-        if (c.atomics.size() < kMostAddresses || c.atomics.count(line)) c.atomics[line] += count;
+        while (at < found && parts[at].line != line) at++;
+        if (at == found) parts[found++] = {line, 0, 0, 0};
+        parts[at].addresses++;
+        parts[at].lanes += count;
+        parts[at].sectors |= 1u << (address / 32 % 4);
+    }
+    for (const Part* part = parts; part < parts + found; part++) {
+        if (c.atomics.size() >= kMostLines && !c.atomics.count(part->line)) continue;
+        AtomicLine& line = c.atomics[part->line];
+        if (part->addresses > 1) line.sectors += uint32_t(__builtin_popcount(part->sectors));
+        else (floats ? line.same_floats : line.same) += part->lanes;
     }
     return most;
 }
@@ -162,7 +177,7 @@ void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t 
 }
 
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
-                  bool bypass) {
+                  bool bypass, bool floats) {
     Counted& c = *w->block->counted;
     if (!lanes || site >= c.sites.size()) return;
     SiteCount& s = c.sites[site];
@@ -171,7 +186,7 @@ void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* a
     if (!total && (lanes & (lanes - 1)))
         s.stride = int64_t(addresses[__builtin_ctz(lanes & (lanes - 1))] - addresses[first]);
     s.lanes += uint32_t(__builtin_popcount(lanes));
-    if (access == kAtomic) s.serial += most_frequent(c, addresses, lanes);
+    if (access == kAtomic) s.serial += count_atomic(c, addresses, lanes, floats);
     uint64_t units[kLanes * 9 + 8];
     if (w->worker->launch->sites[site].space == kConst) {  // a cache of its own, one word for all lanes at a time
         s.requests[3]++;
@@ -228,7 +243,8 @@ void count_site(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addr
     const Launch& launch = *w->worker->launch;
     const Site& s = launch.sites[site];
     uint8_t width = launch.count_bytes ? launch.count_bytes[site] : uint8_t(s.bytes);
-    const bool special = width & kSpecial;
-    if (special && s.access == kAtomic) mask &= -mask;
-    if (width & ~kSpecial) count_access(w, site, mask, addresses, width & ~kSpecial, Access(s.access), special);
+    const bool special = width & kSpecial, atomic = s.access == kAtomic, floats = atomic && width & kFloats;
+    if (special && atomic) mask &= -mask;
+    width &= uint8_t(~(kSpecial | (atomic ? kFloats : 0)));
+    if (width) count_access(w, site, mask, addresses, width, Access(s.access), special, floats);
 }

@@ -35,6 +35,12 @@ struct Access4 {            // one request in the trace
     uint8_t kind;           // TraceKind
 };
 
+struct AtomicLine {         // atomics in one line of memory; Python mirrors it
+    uint64_t sectors;       // of warps whose lanes have several addresses in it
+    uint64_t same;          // lanes of warps that have one address in it: integers
+    uint64_t same_floats;   // the same: floating-point numbers
+};
+
 struct Counted {
     uint64_t index = 0;     // linear index of the block in the grid
     uint32_t warps = 0, blocks = 0;
@@ -45,7 +51,7 @@ struct Counted {
     std::vector<Access4> trace;
     std::vector<uint64_t> sectors;
     std::vector<uint64_t> traced;       // [warp] requests so far
-    std::unordered_map<uint64_t, uint64_t> atomics;  // line of 128 bytes → lanes
+    std::unordered_map<uint64_t, AtomicLine> atomics;  // by line of 128 bytes
 };
 
 // The record of the sampled block, or null. `begin_counting` empties all records.
@@ -55,7 +61,7 @@ const std::vector<Counted>& counted_blocks();
 
 void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t lanes);
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
-                  bool bypass);
+                  bool bypass, bool floats = false);
 
 // The same for a site as it is described (and as ptxas has changed it); nothing unless the block is sampled.
 void count_site(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addresses);

@@ -93,7 +93,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         traffic.dram_read,
         traffic.dram_written,
         traffic.pieces,
-        _atomic_updates(counters, shape),
+        _atomic_clocks(counters, shape, constants),
         _contexts(shape, code, blocks),
         shape.warps,
     )
@@ -124,12 +124,13 @@ def _traffic(measured: Measured, resident: Mapping[int, float]) -> tuple[Traffic
     return traffic, scale
 
 
-def _atomic_updates(counters: Counters, shape: Shape) -> float:
-    """Updates of the busiest line of global memory, which the L2 does one after the other."""
-    samples = len(counters.samples)
-    if counters.atomic_sharing > 1 or samples == shape.blocks:
-        return counters.busiest_line / samples * shape.blocks
-    return float(counters.busiest_line)
+def _atomic_clocks(counters: Counters, shape: Shape, constants: Constants) -> float:
+    """Of the busiest line of global memory, whose atomics the L2 does one after the other."""
+    samples, line = len(counters.samples), counters.busiest_line
+    clocks = line.sectors * constants.atomic_clocks
+    clocks += line.same * constants.atomic_lane_clocks + line.same_floats * constants.atomic_float_clocks
+    shared = counters.atomic_sharing > 1 or samples == shape.blocks
+    return clocks / samples * shape.blocks if shared else clocks
 
 
 def _contexts(shape: Shape, code: KernelCode, blocks: list[MachineBlock]) -> float:
@@ -159,7 +160,7 @@ def _sums(measured: Measured, scale: float) -> dict[str, float]:
             sums["l2_sectors"] += (cache.l2_hits + cache.cold) * grow
             # The L2 takes writes line by line: a few bytes of a line cost as much as all of it.
             sums["written_lines"] += count.lines if cache.stores and count.requests[GLOBAL] else 0
-        width = code.count_bytes[number] & 0x7F if number < len(code.count_bytes) else 0
+        width = code.width(number)
         if count.requests[GLOBAL]:
             sums["useful"] += min(count.lanes * width, count.sectors * _SECTOR_BYTES)
     for runs, lanes, flops, products in zip(

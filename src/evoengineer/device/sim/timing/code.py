@@ -19,7 +19,9 @@ from evoengineer.device.sim.timing.arithmetic import multiply_adds, operations
 from evoengineer.device.sim.timing.sass import MachineCode, MachineInstr
 
 BYPASS = AGGREGATED = 0x80  # of loads, and of atomics
+FLOATS = 0x40  # of atomics
 _MEMORY = ("shared", "global", "local")
+_FLOATS = frozenset({"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"})
 _BYPASSING = frozenset({"cg", "cv", "volatile", "acquire", "relaxed", "L1::no_allocate"})
 
 
@@ -35,6 +37,12 @@ class KernelCode:
     matrix: tuple[dict[str, int], ...]  # per PTX block: type → multiply-adds per warp
     instructions: tuple[int, ...]  # per PTX block
     atomic_sites: frozenset[int]
+
+    def width(self, site: int) -> int:
+        """Bytes per lane of a site, as ptxas has it."""
+        if site >= len(self.count_bytes):
+            return 0
+        return self.count_bytes[site] & ~(AGGREGATED | FLOATS if site in self.atomic_sites else BYPASS)
 
 
 def kernel_code(program: Program, machine: MachineCode | None, functions: frozenset[str]) -> KernelCode:
@@ -92,8 +100,7 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
     for each in code.instrs if code else ():
         if each.pipe in _MEMORY:
             machine[each.line] = max(machine[each.line], each.bytes)
-    # Where all lanes have one address ptxas lets one of them do the update for all, which it finds by a vote.
-    voted = {each.line for each in code.instrs if each.operation in opcodes.VOTES} if code else set()
+    one_for_all = _one_for_all(memory, code) if code else frozenset()
     widened = {
         (number, program.sites[site].space)
         for instr, site, number in memory
@@ -109,10 +116,27 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
                 width = 0
         if width and instr.op in ("ld", "ldu") and _BYPASSING & set(instr.mods):
             width |= BYPASS
-        elif instr.op in ("atom", "red") and instr.line in voted:
-            width |= AGGREGATED
+        elif instr.op in ("atom", "red"):
+            width |= AGGREGATED if instr.line in one_for_all else 0
+            width |= FLOATS if _FLOATS & set(instr.mods) else 0
         widths[site] = width
     return bytes(widths)
+
+
+def _one_for_all(memory: list[tuple[Instr, int, int]], code: MachineCode) -> frozenset[int]:
+    """Lines of atomics where all lanes have one address: ptxas lets one lane, found by a vote, do it for all.
+
+    Atomics of one block may share the vote; then only their new guards tell.
+    """
+    voted = {each.line for each in code.instrs if each.operation in opcodes.VOTES}
+    guarded = {each.line for each in code.instrs if each.pipe in _MEMORY and each.guarded}
+    atomics = [(instr, number) for instr, _, number in memory if instr.op in ("atom", "red")]
+    blocks = {number for instr, number in atomics if instr.line in voted}
+    return frozenset(
+        instr.line
+        for instr, number in atomics
+        if instr.line in voted or (number in blocks and instr.line in guarded and instr.guard is None)
+    )
 
 
 # -- without ptxas ---------------------------------------------------------------------------------------

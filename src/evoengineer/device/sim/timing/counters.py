@@ -40,6 +40,19 @@ class FootprintStruct(c.Structure):
     )  # fmt: skip
 
 
+class AtomicTotal(c.Structure):
+    _fields_ = tuple((name, c.c_uint64) for name in ("sectors", "same", "same_floats"))
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicLine:
+    """Atomics in one line of memory."""
+
+    sectors: int  # of warps whose lanes have several addresses in it
+    same: int  # lanes of warps that have one address in it: integers
+    same_floats: int  # the same: floating-point numbers
+
+
 @dataclass(frozen=True, slots=True)
 class SiteCount:
     """Accesses of one PTX instruction, summed over the sampled blocks by weight."""
@@ -98,8 +111,7 @@ class Counters:
     most: tuple[float, ...]  # of the warp that ran it most
     sites: tuple[SiteCount, ...]
     schedulers: tuple[float, float, float, float]  # PTX instructions of the warps that each scheduler gets
-    busiest_line: int  # atomic lanes in the busiest line of global memory, all samples together
-    atomic_lanes: int
+    busiest_line: AtomicLine  # of global memory, all samples together
     atomic_sharing: int  # sampled blocks that use the most shared line
 
     def imbalance(self, warps: int) -> float:
@@ -126,8 +138,8 @@ def read_counters(
     sizes = (c.c_uint32 * blocks)(*instructions)
     weighted = (c.c_double * len(weights))(*weights)
     runtime.rt_count_totals(weighted, sizes, executions, lanes, most, totals, schedulers)
-    top, everything, sharing = c.c_uint64(), c.c_uint64(), c.c_uint64()
-    runtime.rt_count_atomics(c.byref(top), c.byref(everything), c.byref(sharing))
+    top, sharing = AtomicTotal(), c.c_uint64()
+    runtime.rt_count_atomics(c.byref(top), c.byref(sharing))
     return Counters(
         samples,
         weights,
@@ -149,8 +161,7 @@ def read_counters(
             for s in totals[:sites]
         ),
         (schedulers[0], schedulers[1], schedulers[2], schedulers[3]),
-        top.value,
-        everything.value,
+        AtomicLine(top.sectors, top.same, top.same_floats),
         sharing.value,
     )
 

@@ -38,7 +38,9 @@ class Constants:
     l2_efficiency: float = 0.8
     ecc_efficiency: float = 0.88  # what is left of GDDR's bandwidth when it carries check bits
     far_latency: float = 1.1  # L2 and DRAM answer later under load than to a single request
-    atomic_clocks: float = 2.7  # between two updates of one line
+    atomic_clocks: float = 5.0  # for a warp's updates of several addresses in one sector
+    atomic_lane_clocks: float = 0.9  # for each of its updates of a single address
+    atomic_float_clocks: float = 2.7  # the same for floating-point numbers
     barrier_clocks: float = 35.0  # from the last warp's arrival to the first that goes on
     pipe_efficiency: float = 0.85  # of the busiest pipe
 
@@ -66,7 +68,7 @@ class Work:
     dram_read: float
     dram_written: float
     dram_pieces: float  # contiguous stretches
-    atomic_updates: float  # of the busiest line, one after the other
+    atomic_clocks: float  # of the busiest line, whose updates follow one another
     contexts: float = 8.0  # parts of a multiprocessor's work that proceed independently
     warps: float = 8.0  # of a block, which proceed independently within a phase
 
@@ -110,7 +112,7 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
         busiest: pipe_ns,
         "dram": dram_ns,
         "l2": l2_ns,
-        "atomics": work.atomic_updates * constants.atomic_clocks / clocks_per_ns,
+        "atomics": work.atomic_clocks / clocks_per_ns,
     }
     body = norm(exponent, *terms.values())
     time_ns = constants.start_ns + body

@@ -84,7 +84,7 @@ def worst_site(measured: Measured) -> int | None:
     """The global access that wastes most sectors."""
     best, most = None, 0.0
     for site, count in enumerate(measured.counters.sites):
-        width = measured.code.count_bytes[site] & 0x7F if site < len(measured.code.count_bytes) else 0
+        width = measured.code.width(site)
         if count.requests[GLOBAL] and width:
             waste = 32 * count.sectors - min(count.lanes * width, 32 * count.sectors)
             if waste > most:
