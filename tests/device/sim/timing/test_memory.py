@@ -84,7 +84,7 @@ def test_blocks_that_share_their_data_read_it_once() -> None:
     )
     assert abs(traffic.dram_read - 65536) < 1
     assert traffic.dram_share < 0.01
-    assert traffic.far_share == 0.1  # the blocks of the first of ten waves all wait for DRAM
+    assert traffic.far[4096] == 0.1  # the blocks of the first of ten waves all wait for DRAM
 
 
 def test_what_l2_holds_already_is_not_read_again() -> None:
@@ -116,7 +116,7 @@ def test_blocks_that_range_over_a_small_part_of_an_allocation_read_it_once() -> 
     ]
     fits = grid_traffic(prints, samples, weights, grid, 100, 4 * region, 1.0, {})
     assert abs(fits.dram_read - region) < 100
-    assert fits.far_share < 0.02  # all but the first find it in L2
+    assert fits.far[4096] < 0.02  # all but the first find it in L2
     too_large = grid_traffic(prints, samples, weights, grid, 100, region // 4, 1.0, {})
     assert (
         abs(too_large.dram_read - region - 0.75 * (1000 * each - region)) < 1000

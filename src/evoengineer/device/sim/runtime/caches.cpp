@@ -144,6 +144,7 @@ extern "C" {
 struct SiteCache {
     double l1_hits, l2_hits, cold, stores, cold_stores;
     double requests[kOrigins];  // loads by where the last of their sectors comes from
+    uint64_t allocation;        // where its first access was, 0: not in one
 };
 // What one sampled block touches of one allocation.
 struct Footprint {
@@ -233,6 +234,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 }
                 if (a.kind == kTraceAtomic && unwritten) written = 1;
                 if (!p) continue;
+                if (!s.allocation) s.allocation = p->allocation;
                 p->low = std::min(p->low, address);
                 p->high = std::max(p->high, address + 32);
                 p->cold_writes += written;

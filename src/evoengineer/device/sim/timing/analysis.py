@@ -15,7 +15,7 @@ from evoengineer.device.sim.timing import opcodes
 from evoengineer.device.sim.timing.arithmetic import scalar_rate, tensor_rate
 from evoengineer.device.sim.timing.code import KernelCode
 from evoengineer.device.sim.timing.counters import GLOBAL, LOCAL, Counters
-from evoengineer.device.sim.timing.latency import FILL_BYTES_PER_CLOCK, Latencies
+from evoengineer.device.sim.timing.latency import FILL_BYTES_PER_CLOCK, Latencies, known_share
 from evoengineer.device.sim.timing.machine import MachineBlock, machine_blocks, pace, phases, weigh
 from evoengineer.device.sim.timing.memory import Traffic, grid_traffic
 from evoengineer.device.sim.timing.model import CONSTANTS, Constants, Phase, Prediction, Work, predict
@@ -47,7 +47,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     """`resident` says which allocations L2 holds when the launch begins."""
     shape, code, counters = measured.shape, measured.code, measured.counters
     card, samples = shape.card, len(counters.samples)
-    traffic, scale = _traffic(measured, resident)
+    traffic = _traffic(measured, resident)
     blocks = machine_blocks(code.machine)
     weigh(code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples, shape.warps)
     count_retries(code, counters, blocks)
@@ -56,7 +56,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     busy = [block_use(code, block, card) for block in blocks]
     lsu_use = memory_use(measured, blocks)
     matrix_use = tensor_use(code, counters, card, blocks)
-    sums = _sums(measured, scale)
+    sums = _sums(measured, traffic)
     parts: list[Phase] = []
     total: dict[str, float] = defaultdict(float)
     for group in phases(code.machine, blocks):
@@ -78,11 +78,11 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         parts.append(Phase(latency, max(use.values(), default=0.0)))
         for name, clocks in use.items():
             total[name] += clocks
-    if sums["written_lines"] and parts:  # a block's place is free when its stores have arrived
+    if sums["written"] and parts:  # a block's place is free when its stores have arrived
         drain = constants.far_latency * card.l2_latency
         parts[-1] = Phase(parts[-1].latency + drain, parts[-1].demand)
     grown = shape.blocks / samples
-    l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + _LINE_BYTES * sums["written_lines"])
+    l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + sums["written"])
     total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / FILL_BYTES_PER_CLOCK
     work = Work(
         shape.blocks,
@@ -105,7 +105,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     return Analysis(work, predict(work, card, constants), traffic, instructions, dict(by_line), sums)
 
 
-def _traffic(measured: Measured, resident: Mapping[int, float]) -> tuple[Traffic, float]:
+def _traffic(measured: Measured, resident: Mapping[int, float]) -> Traffic:
     shape, counters = measured.shape, measured.counters
     traced = sum(s.traced for s in counters.sites)
     seen = sum(s.sectors for s in counters.sites)
@@ -120,8 +120,9 @@ def _traffic(measured: Measured, resident: Mapping[int, float]) -> tuple[Traffic
         shape.card.l2_bytes,
         scale,
         resident,
+        shape.l1_bytes,
     )
-    return traffic, scale
+    return traffic
 
 
 def _atomic_clocks(counters: Counters, shape: Shape, constants: Constants) -> float:
@@ -139,7 +140,7 @@ def _contexts(shape: Shape, code: KernelCode, blocks: list[MachineBlock]) -> flo
     return float(shape.resident if meets else shape.resident * shape.warps)
 
 
-def _sums(measured: Measured, scale: float) -> dict[str, float]:
+def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:
     """Totals over the samples."""
     sums: dict[str, float] = defaultdict(float)
     code = measured.code
@@ -155,11 +156,14 @@ def _sums(measured: Measured, scale: float) -> dict[str, float]:
         sums["l2_hits"] += cache.l2_hits * grow
         sums["cold"] += cache.cold * grow
         if number in code.atomic_sites:
-            sums["written_lines"] += count.sectors if count.requests[GLOBAL] else 0
+            sums["written"] += _LINE_BYTES * count.sectors if count.requests[GLOBAL] else 0
         else:
-            sums["l2_sectors"] += (cache.l2_hits + cache.cold) * grow
-            # The L2 takes writes line by line: a few bytes of a line cost as much as all of it.
-            sums["written_lines"] += count.lines if cache.stores and count.requests[GLOBAL] else 0
+            cold = cache.cold * (1 - known_share(measured, traffic, number))
+            sums["l2_sectors"] += (cache.l2_hits + cold) * grow
+            # The L2 takes writes line by line: a few bytes of a line cost as much as half of it or all of it.
+            if cache.stores and count.requests[GLOBAL]:
+                least = measured.shape.card.l2_write_bytes * count.lines
+                sums["written"] += max(_SECTOR_BYTES * count.sectors, least)
         width = code.width(number)
         if count.requests[GLOBAL]:
             sums["useful"] += min(count.lanes * width, count.sectors * _SECTOR_BYTES)

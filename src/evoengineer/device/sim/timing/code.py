@@ -38,11 +38,16 @@ class KernelCode:
     instructions: tuple[int, ...]  # per PTX block
     atomic_sites: frozenset[int]
 
+    def _entry(self, site: int) -> int:
+        return self.count_bytes[site] if site < len(self.count_bytes) else 0  # the runtime has sites of its own
+
+    def bypasses(self, site: int) -> bool:
+        """Does a site load past L1?"""
+        return site not in self.atomic_sites and bool(self._entry(site) & BYPASS)
+
     def width(self, site: int) -> int:
         """Bytes per lane of a site, as ptxas has it."""
-        if site >= len(self.count_bytes):
-            return 0
-        return self.count_bytes[site] & ~(AGGREGATED | FLOATS if site in self.atomic_sites else BYPASS)
+        return self._entry(site) & ~(AGGREGATED | FLOATS if site in self.atomic_sites else BYPASS)
 
 
 def kernel_code(program: Program, machine: MachineCode | None, functions: frozenset[str]) -> KernelCode:
@@ -114,7 +119,7 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
                 width = max(width, min(machine[instr.line], 16))
             elif (number, info.space) in widened:
                 width = 0
-        if width and instr.op in ("ld", "ldu") and _BYPASSING & set(instr.mods):
+        if width and instr.op in ("ld", "ldu", "cp") and _BYPASSING & set(instr.mods):
             width |= BYPASS
         elif instr.op in ("atom", "red"):
             width |= AGGREGATED if instr.line in one_for_all else 0

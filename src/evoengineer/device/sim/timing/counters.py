@@ -27,6 +27,7 @@ class SiteCacheTotal(c.Structure):
     _fields_ = (
         *((name, c.c_double) for name in ("l1_hits", "l2_hits", "cold", "stores", "cold_stores")),
         ("requests", c.c_double * 3),
+        ("allocation", c.c_uint64),
     )
 
 
@@ -57,9 +58,8 @@ class AtomicLine:
 class SiteCount:
     """Accesses of one PTX instruction, summed over the sampled blocks by weight."""
 
-    requests: tuple[
-        float, float, float, float
-    ]  # warp-level, by where they went: global, shared, local, elsewhere
+    # warp-level, by where they went: global, shared, local, elsewhere
+    requests: tuple[float, float, float, float]
     lanes: float
     sectors: float
     lines: float
@@ -79,9 +79,9 @@ class SiteCache:
     cold: float
     stores: float
     cold_stores: float
-    requests: tuple[
-        float, float, float
-    ]  # loads by where the last of their sectors comes from: L1, L2, farther
+    # loads by where the last of their sectors comes from: L1, L2, farther
+    requests: tuple[float, float, float]
+    allocation: int  # where its first access was, 0: not in one
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def replay(
     )
     return (
         [
-            SiteCache(s.l1_hits, s.l2_hits, s.cold, s.stores, s.cold_stores, tuple(s.requests))
+            SiteCache(s.l1_hits, s.l2_hits, s.cold, s.stores, s.cold_stores, tuple(s.requests), s.allocation)
             for s in caches[:sites]
         ],
         [

@@ -13,6 +13,13 @@ FILL_BYTES_PER_CLOCK = 64  # from L2 into one multiprocessor
 _SECTOR_BYTES = 32
 
 
+def known_share(measured: Measured, traffic: Traffic, site: int) -> float:
+    """Of a site's cold reads: how many find in L1 what blocks before theirs brought."""
+    if measured.code.bypasses(site):
+        return 0.0
+    return traffic.near.get(measured.caches[site].allocation, 0.0)
+
+
 class Latencies:
     """Clocks until the result of an instruction is there, and how long it takes to come in."""
 
@@ -36,7 +43,8 @@ class Latencies:
             elif not loads:
                 base = float(l2_latency if number in measured.code.atomic_sites else card.l1_latency)
             else:
-                far = traffic.far_share
+                far, known = traffic.far.get(cache.allocation, 1.0), known_share(measured, traffic, number)
+                near, away = near + away * known, away * (1 - known)
                 base = (
                     near * card.l1_latency
                     + (middle + away * (1 - far)) * l2_latency
@@ -47,7 +55,8 @@ class Latencies:
             self._sites[number] = base + max(extra - 1, 0.0)
             if loads and count.requests[GLOBAL] and number not in measured.code.atomic_sites:
                 found = cache.l1_hits + cache.l2_hits + cache.cold
-                sectors = (cache.l2_hits + cache.cold) / found * count.sectors / requests
+                cold = cache.cold * (1 - known_share(measured, traffic, number))
+                sectors = (cache.l2_hits + cold) / found * count.sectors / requests
                 # A block's warps ask for their parts together, and the last one waits for all of them.
                 block_bytes = measured.shape.warps * sectors * _SECTOR_BYTES
                 self._fills[number] = block_bytes / FILL_BYTES_PER_CLOCK

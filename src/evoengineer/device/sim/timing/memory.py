@@ -9,6 +9,7 @@ L2 can hold what a wave touches.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,18 +27,16 @@ class Traffic:
     dram_written: float
     pieces: float  # contiguous stretches that they come in, as far as blocks that run together go
     cold: float  # read by blocks that had not read them before
-    walked: float  # the same, but what blocks read at the same time counts once
     touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
+    far: Mapping[int, float]  # allocation → cold reads that take as long as DRAM does, of all
+    near: Mapping[
+        int, float
+    ]  # allocation → cold reads that find in L1 what blocks before them brought, of all
 
     @property
     def dram_share(self) -> float:
         """Of cold reads: how much comes from DRAM rather than from what other blocks brought into L2."""
         return min(self.dram_read / self.cold, 1.0) if self.cold else 1.0
-
-    @property
-    def far_share(self) -> float:
-        """Of cold reads: how many take as long as DRAM does. Blocks that want the same at once all wait for it."""
-        return min(self.dram_read / self.walked, 1.0) if self.walked else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,7 @@ def grid_traffic(
     l2_bytes: int,
     scale: float,
     resident: Mapping[int, float],
+    l1_bytes: int = 0,
 ) -> Traffic:
     """`wave` blocks run at a time; `scale` makes up for a trace cut short; `resident` maps allocations to the
     fraction of them that L2 holds when the launch begins."""
@@ -81,8 +81,10 @@ def grid_traffic(
         for m in motions.values()
     )
     kept = kept_fraction(footprint, l2_bytes)
-    read = written = cold = walked = pieces = 0.0
+    read = written = cold = pieces = 0.0
     touched: dict[int, float] = {}
+    far: dict[int, float] = {}
+    near: dict[int, float] = {}
     for start, m in motions.items():
         everywhere = distinct_blocks(m.along, grid, blocks)
         in_waves = blocks // wave * distinct_blocks(m.along, grid, wave)
@@ -100,14 +102,18 @@ def grid_traffic(
         # What L2 holds is written there again, and leaves it some time later.
         evicted = stored * (1 - resident.get(start, 0.0)) + again * m.written_bytes
         read += fetched
-        # Overlaps of neighbours are read at the same time; blocks that roam come to the same places at any time.
-        walked += (asked if m.roams else volume) + repeated * m.read_bytes
+        # Blocks that want the same at once all wait for it. Neighbours do, where they overlap; blocks that roam
+        # come to the same places at any time.
+        walked = (asked if m.roams else volume) + repeated * m.read_bytes
         walked += in_waves * m.fresh * m.refetched_bytes
+        far[start] = min(fetched / walked, 1.0) if walked else 1.0
+        common = m.read_bytes if not any(m.along) else float(m.span_bytes) if m.roams else math.inf
+        near[start] = max(1 - wave / blocks, 0.0) if common <= l1_bytes / 2 else 0.0
         written += evicted
         pieces += (fetched + evicted) / _joined_run(m, grid, wave)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
         touched[start] = max(volume, stored)
-    return Traffic(read, written, pieces, cold, walked, touched)
+    return Traffic(read, written, pieces, cold, touched, far, near)
 
 
 def _joined_run(m: Motion, grid: tuple[int, int, int], wave: int) -> float:

@@ -38,7 +38,7 @@ class Constants:
     l2_efficiency: float = 0.8
     ecc_efficiency: float = 0.88  # what is left of GDDR's bandwidth when it carries check bits
     far_latency: float = 1.1  # L2 and DRAM answer later under load than to a single request
-    atomic_clocks: float = 5.0  # for a warp's updates of several addresses in one sector
+    atomic_clocks: float = 4.6  # for a warp's updates of several addresses in one sector
     atomic_lane_clocks: float = 0.9  # for each of its updates of a single address
     atomic_float_clocks: float = 2.7  # the same for floating-point numbers
     barrier_clocks: float = 35.0  # from the last warp's arrival to the first that goes on
