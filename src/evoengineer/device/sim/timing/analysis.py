@@ -58,14 +58,16 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     matrix_use = tensor_use(code, counters, card, blocks)
     sums = _sums(measured, traffic)
     parts: list[Phase] = []
+    stretches: list[tuple[float, float]] = []
     total: dict[str, float] = defaultdict(float)
     for group in phases(code.machine, blocks):
         use: dict[str, float] = defaultdict(float)
-        latency = 0.0
+        latency = meetings = 0.0
         for n in group:
             latency += blocks[n].most / samples * durations[n]
             if code.machine.instrs[blocks[n].last - 1].operation == opcodes.BAR:
                 latency += blocks[n].most / samples * constants.barrier_clocks
+                meetings += blocks[n].most / samples
             for name, clocks in busy[n].items():
                 use[name] += clocks * blocks[n].executions / samples
             for name, clocks in lsu_use[n].items():
@@ -76,6 +78,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         for name in PER_SCHEDULER & use.keys():
             use[name] *= counters.imbalance(shape.warps)
         parts.append(Phase(latency, max(use.values(), default=0.0)))
+        stretches.append((latency, meetings))
         for name, clocks in use.items():
             total[name] += clocks
     if sums["written"] and parts:  # a block's place is free when its stores have arrived
@@ -94,7 +97,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         traffic.dram_written,
         traffic.pieces,
         _atomic_clocks(counters, shape, constants),
-        _contexts(shape, code, blocks),
+        _contexts(shape, stretches, constants),
         shape.warps,
     )
     instructions = sum(b.executions * (b.last - b.first) for b in blocks) * grown
@@ -134,10 +137,18 @@ def _atomic_clocks(counters: Counters, shape: Shape, constants: Constants) -> fl
     return clocks / samples * shape.blocks if shared else clocks
 
 
-def _contexts(shape: Shape, code: KernelCode, blocks: list[MachineBlock]) -> float:
-    """Warps proceed on their own, but a block's warps that meet at barriers proceed together."""
-    meets = any(b.executions and code.machine.instrs[b.last - 1].operation == opcodes.BAR for b in blocks)
-    return float(shape.resident if meets else shape.resident * shape.warps)
+def _contexts(shape: Shape, stretches: list[tuple[float, float]], constants: Constants) -> float:
+    """Parts of a multiprocessor's work that proceed independently: warps, as far as barriers let them drift apart.
+
+    Warps that meet after every access to memory proceed together; those that have many in between do not.
+    `stretches` are a warp's clocks in each phase and how often it comes to one.
+    """
+    if not any(times for _, times in stretches):
+        return float(shape.resident * shape.warps)
+    total = sum(clocks for clocks, _ in stretches) or 1.0
+    meeting = constants.drift * shape.card.dram_latency
+    together = sum(min(meeting * max(times, 1.0), clocks) for clocks, times in stretches)
+    return float(shape.resident * shape.warps ** (1 - together / total))
 
 
 def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:

@@ -39,7 +39,9 @@ class KernelCode:
     atomic_sites: frozenset[int]
 
     def _entry(self, site: int) -> int:
-        return self.count_bytes[site] if site < len(self.count_bytes) else 0  # the runtime has sites of its own
+        return (
+            self.count_bytes[site] if site < len(self.count_bytes) else 0
+        )  # the runtime has sites of its own
 
     def bypasses(self, site: int) -> bool:
         """Does a site load past L1?"""

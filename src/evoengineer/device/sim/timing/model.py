@@ -30,6 +30,7 @@ class Constants:
 
     overlap: float = 4.0  # exponent of the norm when much runs side by side
     overlap_alone: float = 2.0  # the same for a single block that goes from barrier to barrier
+    drift: float = 3.0  # trips to DRAM, about, in which a block's warps drift apart between barriers
     start_ns: float = 1800.0  # from the start of an empty kernel to its end
     block_start_clocks: float = 300.0  # before a block's first instruction
     dram_efficiency: float = 0.92  # of the peak, for reads
