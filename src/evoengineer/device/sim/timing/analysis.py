@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from evoengineer.device.profile import Profile
 from evoengineer.device.sim.timing import opcodes
 from evoengineer.device.sim.timing.arithmetic import scalar_rate, tensor_rate
-from evoengineer.device.sim.timing.code import KernelCode
 from evoengineer.device.sim.timing.counters import GLOBAL, LOCAL, Counters
 from evoengineer.device.sim.timing.latency import FILL_BYTES_PER_CLOCK, Latencies, known_share
-from evoengineer.device.sim.timing.machine import MachineBlock, machine_blocks, pace, phases, weigh
+from evoengineer.device.sim.timing.machine import machine_blocks, pace, phases, weigh
 from evoengineer.device.sim.timing.memory import Traffic, grid_traffic
 from evoengineer.device.sim.timing.model import CONSTANTS, Constants, Phase, Prediction, Work, predict
 from evoengineer.device.sim.timing.pipes import (
@@ -114,7 +113,7 @@ def _traffic(measured: Measured, resident: Mapping[int, float]) -> Traffic:
     seen = sum(s.sectors for s in counters.sites)
     scale = seen / traced if traced else 1.0
     wave = shape.resident * shape.card.sm_count
-    traffic = grid_traffic(
+    return grid_traffic(
         measured.footprints,
         counters.samples,
         counters.weights,
@@ -125,7 +124,6 @@ def _traffic(measured: Measured, resident: Mapping[int, float]) -> Traffic:
         resident,
         shape.l1_bytes,
     )
-    return traffic
 
 
 def _atomic_clocks(counters: Counters, shape: Shape, constants: Constants) -> float:
