@@ -41,3 +41,42 @@ def test_profiling_needs_samples(tmp_path: Path, capsys: pytest.CaptureFixture[s
     source.write_text(PROGRAM)
     assert main(["sim", "profile", str(source), "--sample-blocks", "0"]) == 2
     assert "--sample-blocks must be at least 1" in capsys.readouterr().err
+
+
+TEXTURES = """#include <cuda_runtime.h>
+__global__ void blur(float* out, cudaTextureObject_t image, int width, int reach) {
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+    float sum = 0.0f;
+    for (int i = 0; i < reach; i++) sum += tex2D<float>(image, x + i + 0.5f, y + 0.5f);
+    out[y * width + x] = sum;
+}
+int main() {
+    const int width = 4096;
+    float* out;
+    cudaMalloc(&out, size_t(width) * width * sizeof(float));
+    cudaArray_t array;
+    auto channel = cudaCreateChannelDesc<float>();
+    cudaMallocArray(&array, &channel, width, width);
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    cudaTextureDesc reading = {};
+    reading.readMode = cudaReadModeElementType;
+    cudaTextureObject_t image;
+    cudaCreateTextureObject(&image, &resource, &reading, nullptr);
+    for (int reach : {1, 16}) blur<<<dim3(width / 32, width / 8), dim3(32, 8)>>>(out, image, width, reach);
+    return cudaDeviceSynchronize();
+}
+"""
+
+
+def test_texture_reads_cost_what_reads_cost(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "blur.cu"
+    source.write_text(TEXTURES)
+    assert main(["sim", "profile", str(source), "--sampled-only", "--json", "--device", "sim:a100-40gb"]) == 0
+    one, many = json.loads(capfd.readouterr().out)
+    image = 4096 * 4096 * 4
+    assert one["dram_bytes"] == pytest.approx(2 * image, rel=0.02)
+    assert one["bound"] == "dram"
+    assert many["bound"] == "texture"
+    assert many["time_ns"] > 3 * one["time_ns"]

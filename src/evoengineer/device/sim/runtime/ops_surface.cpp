@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "count.h"
 #include "half.h"
 #include "lanes.h"
 #include "runtime.h"
@@ -51,6 +52,19 @@ uint64_t locate(Warp* w, uint32_t site, const SurfaceAccess& access, const Textu
     return level.address + at[2] * level.slice_bytes + at[1] * level.row_bytes + at[0];
 }
 
+// Where the lanes of a request lie, for counting; 0: nowhere.
+struct Places {
+    uint64_t addresses[kLanes] = {};
+    uint32_t inside = 0;
+    void add(uint32_t lane, uint64_t address) {
+        addresses[lane] = address;
+        inside |= uint32_t(address != 0) << lane;
+    }
+    void count(Warp* w, uint32_t site, uint32_t bytes, Access access) const {
+        if (state(w)->block->counted) count_access(state(w), site, inside, addresses, bytes, access, false);
+    }
+};
+
 void refuse_formatted(Warp* w, uint32_t site, uint32_t mask, const SurfaceAccess& access) {
     if (access.formatted)
         fail(state(w), kUnsupported, site, mask, "formatted surface access (sust.p) is not supported; use sust.b");
@@ -83,9 +97,11 @@ extern "C" void rt_suld(Warp* w, uint32_t site, uint32_t mask, uint32_t desc, ui
                         const uint32_t* coords) {
     const SurfaceAccess access(desc);
     refuse_formatted(w, site, mask, access);
+    Places places;
     for_each_lane(mask, [&](uint32_t lane) {
         const TextureObject& s = texture_of(w, site, lane, handle[lane], kSurface);
         const uint64_t address = locate(w, site, access, s, coords, lane);
+        places.add(lane, address);
         for (uint32_t i = 0; i < access.count; i++) {
             uint64_t value = 0;
             const auto* from = reinterpret_cast<const uint8_t*>(address) + i * access.bytes;
@@ -95,15 +111,18 @@ extern "C" void rt_suld(Warp* w, uint32_t site, uint32_t mask, uint32_t desc, ui
             else d[slot] = uint32_t(value);
         }
     });
+    places.count(w, site, access.total(), kLoad);
 }
 
 extern "C" void rt_sust(Warp* w, uint32_t site, uint32_t mask, uint32_t desc, const uint32_t* s, const uint64_t* handle,
                         const uint32_t* coords) {
     const SurfaceAccess access(desc);
     refuse_formatted(w, site, mask, access);
+    Places places;
     for_each_lane(mask, [&](uint32_t lane) {
         const TextureObject& surface = texture_of(w, site, lane, handle[lane], kSurface);
         const uint64_t address = locate(w, site, access, surface, coords, lane);
+        places.add(lane, address);
         if (address == 0) return;
         for (uint32_t i = 0; i < access.count; i++) {
             const uint32_t slot = i * kLanes + lane;
@@ -112,6 +131,7 @@ extern "C" void rt_sust(Warp* w, uint32_t site, uint32_t mask, uint32_t desc, co
         }
         if (uint8_t* shadow = memory_shadow(address)) std::memset(shadow, 1, access.total());
     });
+    places.count(w, site, access.total(), kStore);
 }
 
 extern "C" void rt_txq(Warp* w, uint32_t mask, uint32_t query, uint32_t* d, const uint64_t* handle) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "count.h"
 #include "half.h"
 #include "lanes.h"
 #include "runtime.h"
@@ -44,6 +45,9 @@ float channel(const TextureObject& t, const uint8_t* from) {
     return std::max(float(wide) / (t.channel_bits == 8 ? 127.0f : 32767.0f), -1.0f);
 }
 
+// For counting: where the lane at hand reads first. Its other texels are neighbours.
+thread_local uint64_t first_fetched = 0;
+
 // index: x, y, slice; negative for an index outside, which the border colour stands for.
 Texel texel_at(const TextureObject& t, const TextureLevel& level, const int64_t* index) {
     Texel texel = {{0, 0, 0, t.reads_floats() ? 1.0f : bits_float(1)}};
@@ -52,8 +56,10 @@ Texel texel_at(const TextureObject& t, const TextureLevel& level, const int64_t*
             texel.value[i] = t.reads_floats() ? t.border[i] : bits_float(uint32_t(int32_t(t.border[i])));
         return texel;
     }
-    const auto* from = reinterpret_cast<const uint8_t*>(
-        level.address + index[2] * level.slice_bytes + index[1] * level.row_bytes + index[0] * t.element_bytes());
+    const uint64_t address =
+        level.address + index[2] * level.slice_bytes + index[1] * level.row_bytes + index[0] * t.element_bytes();
+    if (!first_fetched) first_fetched = address;
+    const auto* from = reinterpret_cast<const uint8_t*>(address);
     for (uint32_t i = 0; i < t.channels; i++) texel.value[i] = channel(t, from + i * t.channel_bits / 8);
     return texel;
 }
@@ -269,9 +275,15 @@ extern "C" void rt_tex(Warp* w, uint32_t site, uint32_t mask, uint32_t desc, uin
     const Fetch f(desc);
     const TextureObject* t = nullptr;
     uint64_t known = 0;  // lanes hardly ever differ in their texture
+    uint64_t addresses[kLanes] = {};
+    uint32_t inside = 0;
     for_each_lane(mask, [&](uint32_t lane) {
+        first_fetched = 0;
         if (t == nullptr || handle[lane] != known) t = &texture_of(w, site, lane, known = handle[lane], kTexture);
         const Texel texel = fetch(f, *t, coords, lod_or_gradients, lane);
         for (uint32_t i = 0; i < 4; i++) std::memcpy(&d[i * kLanes + lane], &texel.value[i], 4);
+        addresses[lane] = first_fetched;
+        inside |= uint32_t(first_fetched != 0) << lane;
     });
+    if (t && state(w)->block->counted) count_access(state(w), site, inside, addresses, t->element_bytes(), kLoad, false);
 }

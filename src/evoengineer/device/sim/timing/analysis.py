@@ -175,7 +175,8 @@ def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:
                 sums["written"] += max(_SECTOR_BYTES * count.sectors, least)
         width = code.width(number)
         if count.requests[GLOBAL]:
-            sums["useful"] += min(count.lanes * width, count.sectors * _SECTOR_BYTES)
+            whole = count.sectors * _SECTOR_BYTES
+            sums["useful"] += whole if number in code.image_sites else min(count.lanes * width, whole)
     for runs, lanes, flops, products in zip(
         measured.counters.executions, measured.counters.lanes, code.flops, code.matrix, strict=True
     ):

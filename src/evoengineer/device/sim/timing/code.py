@@ -21,6 +21,7 @@ from evoengineer.device.sim.timing.sass import MachineCode, MachineInstr
 BYPASS = AGGREGATED = 0x80  # of loads, and of atomics
 FLOATS = 0x40  # of atomics
 _MEMORY = ("shared", "global", "local")
+_IMAGES = frozenset({"tex", "tld4", "suld", "sust"})
 _FLOATS = frozenset({"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"})
 _BYPASSING = frozenset({"cg", "cv", "volatile", "acquire", "relaxed", "L1::no_allocate"})
 
@@ -37,6 +38,7 @@ class KernelCode:
     matrix: tuple[dict[str, int], ...]  # per PTX block: type → multiply-adds per warp
     instructions: tuple[int, ...]  # per PTX block
     atomic_sites: frozenset[int]
+    image_sites: frozenset[int]  # textures and surfaces
 
     def _entry(self, site: int) -> int:
         return (
@@ -76,7 +78,7 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
             if each:
                 products[kind] += each
             site = unit.sites.get(id(instr))
-            if site is not None and program.sites[site].access != abi.NO_ACCESS:
+            if site is not None and (program.sites[site].access != abi.NO_ACCESS or instr.op in _IMAGES):
                 if unit.function.name in functions:
                     site_of_line[instr.line] = site
                 memory.append((instr, site, number))
@@ -85,10 +87,11 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
         counts.append(len(block.instrs))
     code = machine or estimate_code(program)
     atomics = frozenset(s for _, s, _ in memory if program.sites[s].access == abi.ATOMIC)
+    images = frozenset(s for instr, s, _ in memory if instr.op in _IMAGES)
     widths = _widths(program, memory, code if machine else None)
     return KernelCode(
         code, machine is None, block_of_line, site_of_line, source_of_line, widths, tuple(flops), tuple(matrix),
-        tuple(counts), atomics,
+        tuple(counts), atomics, images,
     )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ _NAMES = {
     "latency": "latency", "dram": "DRAM bandwidth", "l2": "L2 bandwidth", "atomics": "atomics to one address",
     "issue": "instruction issue", "fma": "FP32 units", "alu": "integer units", "half": "FP16 units",
     "fp64": "FP64 units", "sfu": "special function units", "uniform": "uniform units", "tensor": "tensor cores",
-    "lsu": "load/store unit", "constant": "constant cache", "l1 fill": "L2-to-L1 bandwidth", "start": "launch overhead",
+    "lsu": "load/store unit", "constant": "constant cache", "texture": "texture units",
+    "l1 fill": "L2-to-L1 bandwidth", "start": "launch overhead",
 }  # fmt: skip
 
 

@@ -80,8 +80,9 @@ class Latencies:
                 return card.sfu_latency
             case "fp64":
                 return card.fp64_latency
-            case "texture":
-                return 2 * card.l1_latency + card.l2_latency
+            case "texture":  # coordinates become addresses first
+                site = self._site_of_line.get(instr.line, -1)
+                return card.l1_latency + self._sites.get(site, card.l1_latency + card.l2_latency)
             case "exchange":
                 return max(card.shared_latency - 6, 1)
             case "constant":

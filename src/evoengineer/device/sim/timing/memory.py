@@ -52,6 +52,7 @@ class Motion:
     joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
     span_bytes: int  # from the lowest to the highest byte that any block touches: no more can be different
     roams: bool  # does each block range over most of the span?
+    common: bool  # do most blocks touch it at all?
 
 
 def grid_traffic(
@@ -108,7 +109,7 @@ def grid_traffic(
         walked += in_waves * m.fresh * m.refetched_bytes
         far[start] = min(fetched / walked, 1.0) if walked else 1.0
         common = m.read_bytes if not any(m.along) else float(m.span_bytes) if m.roams else math.inf
-        near[start] = max(1 - wave / blocks, 0.0) if common <= l1_bytes / 2 else 0.0
+        near[start] = max(1 - wave / blocks, 0.0) if m.common and common <= l1_bytes / 2 else 0.0
         written += evicted
         pieces += (fetched + evicted) / _joined_run(m, grid, wave)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
@@ -199,6 +200,7 @@ def _motion(
         (joins[0], joins[1], joins[2]),
         span,
         extent > span / 2,
+        sum(weights[p.sample] for p in prints) > count / 2,
     )
 
 

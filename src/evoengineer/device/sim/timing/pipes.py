@@ -14,6 +14,7 @@ from evoengineer.device.sim.timing.shape import Measured
 
 _LINE_BYTES = 128
 _BARRIER_LANES_PER_CLOCK = 16  # CUDA C++ Programming Guide: __syncthreads
+_TEXTURE_UNITS = 4  # of a multiprocessor, from Volta on: whitepapers
 _CAS = 0x18D  # ATOMS.CAS, the heart of a retry loop
 PER_SCHEDULER = frozenset({"issue", "fma", "alu", "half", "fp64", "sfu", "uniform"})
 
@@ -47,6 +48,7 @@ def block_use(code: KernelCode, block: MachineBlock, card: Profile) -> dict[str,
         "uniform": counts["uniform"] * 2 / card.schedulers_per_sm,
         "lsu": counts["exchange"] * lanes / card.shuffle_per_clock,
         "barrier": counts["barrier"] * lanes / _BARRIER_LANES_PER_CLOCK,
+        "texture": counts["texture"] * lanes / _TEXTURE_UNITS,
     }
     return {name: clocks for name, clocks in use.items() if clocks}
 
@@ -78,7 +80,7 @@ def memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str,
         )
         if site in code.atomic_sites and count.requests[SHARED]:
             clocks += max(count.serial - count.requests[SHARED], 0)
-        if clocks:
+        if clocks and site not in code.image_sites:
             use[home.get(site, busiest)]["lsu"] += clocks * merged.get(site, 1.0)
     for block, part in zip(blocks, use, strict=True):
         for instr in code.machine.instrs[block.first : block.last]:
