@@ -63,6 +63,9 @@ void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t 
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
                   bool bypass, bool floats = false);
 
+// Is the warp's block sampled? Without a warp the operation alone is tried.
+inline bool counting(Warp* w) { return w && state(w)->block->counted; }
+
 // The same for a site as it is described (and as ptxas has changed it); nothing unless the block is sampled.
 void count_site(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addresses);
 

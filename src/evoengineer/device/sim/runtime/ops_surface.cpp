@@ -61,7 +61,7 @@ struct Places {
         inside |= uint32_t(address != 0) << lane;
     }
     void count(Warp* w, uint32_t site, uint32_t bytes, Access access) const {
-        if (state(w)->block->counted) count_access(state(w), site, inside, addresses, bytes, access, false);
+        if (counting(w)) count_access(state(w), site, inside, addresses, bytes, access, false);
     }
 };
 

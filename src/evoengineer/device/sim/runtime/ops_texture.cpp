@@ -285,5 +285,5 @@ extern "C" void rt_tex(Warp* w, uint32_t site, uint32_t mask, uint32_t desc, uin
         addresses[lane] = first_fetched;
         inside |= uint32_t(first_fetched != 0) << lane;
     });
-    if (t && state(w)->block->counted) count_access(state(w), site, inside, addresses, t->element_bytes(), kLoad, false);
+    if (t && counting(w)) count_access(state(w), site, inside, addresses, t->element_bytes(), kLoad, false);
 }

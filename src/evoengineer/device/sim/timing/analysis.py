@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evoengineer.device.profile import Profile
 from evoengineer.device.sim.timing import opcodes
 from evoengineer.device.sim.timing.arithmetic import scalar_rate, tensor_rate
 from evoengineer.device.sim.timing.counters import GLOBAL, LOCAL, Counters
 from evoengineer.device.sim.timing.latency import FILL_BYTES_PER_CLOCK, Latencies, known_share
-from evoengineer.device.sim.timing.machine import machine_blocks, pace, phases, weigh
+from evoengineer.device.sim.timing.machine import MachineBlock, machine_blocks, pace, phases, weigh
 from evoengineer.device.sim.timing.memory import Traffic, grid_traffic
 from evoengineer.device.sim.timing.model import CONSTANTS, Constants, Phase, Prediction, Work, predict
 from evoengineer.device.sim.timing.pipes import (
@@ -52,37 +52,12 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     count_retries(code, counters, blocks)
     latencies = Latencies(measured, traffic, constants)
     durations, waits = pace(code.machine, blocks, latencies.of)
-    busy = [block_use(code, block, card) for block in blocks]
-    lsu_use = memory_use(measured, blocks)
-    matrix_use = tensor_use(code, counters, card, blocks)
     sums = _sums(measured, traffic)
-    parts: list[Phase] = []
-    stretches: list[tuple[float, float]] = []
-    total: dict[str, float] = defaultdict(float)
-    for group in phases(code.machine, blocks):
-        use: dict[str, float] = defaultdict(float)
-        latency = meetings = 0.0
-        for n in group:
-            latency += blocks[n].most / samples * durations[n]
-            if code.machine.instrs[blocks[n].last - 1].operation == opcodes.BAR:
-                latency += blocks[n].most / samples * constants.barrier_clocks
-                meetings += blocks[n].most / samples
-            for name, clocks in busy[n].items():
-                use[name] += clocks * blocks[n].executions / samples
-            for name, clocks in lsu_use[n].items():
-                use[name] += clocks / samples
-            if matrix_use[n]:
-                use["tensor"] += matrix_use[n] / samples
-        use["fma"] = max(use.pop("imad", 0.0), use.get("fma", 0.0))
-        for name in PER_SCHEDULER & use.keys():
-            use[name] *= counters.imbalance(shape.warps)
-        parts.append(Phase(latency, max(use.values(), default=0.0)))
-        stretches.append((latency, meetings))
-        for name, clocks in use.items():
-            total[name] += clocks
+    parts, total = _phases(measured, blocks, durations, constants)
+    contexts = _contexts(shape, parts, constants)
     if sums["written"] and parts:  # a block's place is free when its stores have arrived
         drain = constants.far_latency * card.l2_latency
-        parts[-1] = Phase(parts[-1].latency + drain, parts[-1].demand)
+        parts[-1] = replace(parts[-1], latency=parts[-1].latency + drain)
     grown = shape.blocks / samples
     l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + sums["written"])
     total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / FILL_BYTES_PER_CLOCK
@@ -96,7 +71,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         traffic.dram_written,
         traffic.pieces,
         _atomic_clocks(counters, shape, constants),
-        _contexts(shape, stretches, constants),
+        contexts,
         shape.warps,
     )
     instructions = sum(b.executions * (b.last - b.first) for b in blocks) * grown
@@ -105,6 +80,40 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         for instr in code.machine.instrs[block.first : block.last]:
             by_line[instr.line] += block.executions * max(instr.stall, 1)
     return Analysis(work, predict(work, card, constants), traffic, instructions, dict(by_line), sums)
+
+
+def _phases(
+    measured: Measured, blocks: list[MachineBlock], durations: list[float], constants: Constants
+) -> tuple[list[Phase], dict[str, float]]:
+    """A block's way from barrier to barrier, and how long it keeps each pipe busy altogether."""
+    shape, code, counters = measured.shape, measured.code, measured.counters
+    samples = len(counters.samples)
+    memory = memory_use(measured, blocks)
+    tensor = tensor_use(code, counters, shape.card, blocks)
+    found: list[Phase] = []
+    total: dict[str, float] = defaultdict(float)
+    for group in phases(code.machine, blocks):
+        use: dict[str, float] = defaultdict(float)
+        latency = meetings = 0.0
+        for n in group:
+            times = blocks[n].most / samples
+            latency += times * durations[n]
+            if code.machine.instrs[blocks[n].last - 1].operation == opcodes.BAR:
+                latency += times * constants.barrier_clocks
+                meetings += times
+            for name, clocks in block_use(code, blocks[n], shape.card).items():
+                use[name] += clocks * blocks[n].executions / samples
+            for name, clocks in memory[n].items():
+                use[name] += clocks / samples
+            if tensor[n]:
+                use["tensor"] += tensor[n] / samples
+        use["fma"] = max(use.pop("imad", 0.0), use.get("fma", 0.0))
+        for name in PER_SCHEDULER & use.keys():
+            use[name] *= counters.imbalance(shape.warps)
+        found.append(Phase(latency, max(use.values(), default=0.0), meetings))
+        for name, clocks in use.items():
+            total[name] += clocks
+    return found, total
 
 
 def _traffic(measured: Measured, resident: Mapping[int, float]) -> Traffic:
@@ -135,17 +144,16 @@ def _atomic_clocks(counters: Counters, shape: Shape, constants: Constants) -> fl
     return clocks / samples * shape.blocks if shared else clocks
 
 
-def _contexts(shape: Shape, stretches: list[tuple[float, float]], constants: Constants) -> float:
+def _contexts(shape: Shape, parts: list[Phase], constants: Constants) -> float:
     """Parts of a multiprocessor's work that proceed independently: warps, as far as barriers let them drift apart.
 
     Warps that meet after every access to memory proceed together; those that have many in between do not.
-    `stretches` are a warp's clocks in each phase and how often it comes to one.
     """
-    if not any(times for _, times in stretches):
+    if not any(part.meetings for part in parts):
         return float(shape.resident * shape.warps)
-    total = sum(clocks for clocks, _ in stretches) or 1.0
+    total = sum(part.latency for part in parts) or 1.0
     meeting = constants.drift * shape.card.dram_latency
-    together = sum(min(meeting * max(times, 1.0), clocks) for clocks, times in stretches)
+    together = sum(min(meeting * max(part.meetings, 1.0), part.latency) for part in parts)
     return float(shape.resident * shape.warps ** (1 - together / total))
 
 

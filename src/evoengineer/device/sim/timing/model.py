@@ -55,6 +55,7 @@ class Phase:
 
     latency: float  # of its slowest warp, alone
     demand: float  # of the pipe it uses most
+    meetings: float = 1.0  # how often it ends at a barrier
 
 
 @dataclass(frozen=True, slots=True)
