@@ -30,7 +30,7 @@ def test_samples_are_few_distinct_and_hold_both_ends(grid: tuple[int, int, int],
 def test_samples_differ_in_every_bit_of_their_index(bits: int, limit: int) -> None:
     found = choose_blocks((1 << bits, 1, 1), limit)  # sorting networks idle every other group of blocks
     for bit in range(bits):
-        assert 0.25 <= sum(index >> bit & 1 for index in found) / len(found) <= 0.85
+        assert 2 <= sum(index >> bit & 1 for index in found) <= len(found) - 2
 
 
 @settings(max_examples=60, deadline=None)

@@ -88,7 +88,7 @@ def _phases(
     """A block's way from barrier to barrier, and how long it keeps each pipe busy altogether."""
     shape, code, counters = measured.shape, measured.code, measured.counters
     samples = len(counters.samples)
-    memory = memory_use(measured, blocks)
+    memory = memory_use(measured, blocks, constants)
     tensor = tensor_use(code, counters, shape.card, blocks)
     found: list[Phase] = []
     total: dict[str, float] = defaultdict(float)

@@ -38,6 +38,7 @@ class Constants:
     piece_bytes: float = 56.0  # what a new place in DRAM costs, as if so many bytes more were moved
     l2_efficiency: float = 0.8
     ecc_efficiency: float = 0.88  # what is left of GDDR's bandwidth when it carries check bits
+    request_clocks: float = 1.5  # of the load/store unit, at least, for a warp's access to global memory
     far_latency: float = 1.1  # L2 and DRAM answer later under load than to a single request
     atomic_clocks: float = 4.6  # for a warp's updates of several addresses in one sector
     atomic_lane_clocks: float = 0.9  # for each of its updates of a single address

@@ -10,6 +10,7 @@ from evoengineer.device.sim.timing.arithmetic import tensor_rate
 from evoengineer.device.sim.timing.code import KernelCode
 from evoengineer.device.sim.timing.counters import ELSEWHERE, GLOBAL, LOCAL, SHARED, Counters
 from evoengineer.device.sim.timing.machine import MachineBlock
+from evoengineer.device.sim.timing.model import Constants
 from evoengineer.device.sim.timing.shape import Measured
 
 _LINE_BYTES = 128
@@ -53,7 +54,9 @@ def block_use(code: KernelCode, block: MachineBlock, card: Profile) -> dict[str,
     return {name: clocks for name, clocks in use.items() if clocks}
 
 
-def memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str, float]]:
+def memory_use(
+    measured: Measured, blocks: list[MachineBlock], constants: Constants
+) -> list[dict[str, float]]:
     """Clocks of the load/store unit and of the constant cache, all samples together, in the machine block where
     each site mostly runs."""
     code, card = measured.code, measured.shape.card
@@ -76,7 +79,7 @@ def memory_use(measured: Measured, blocks: list[MachineBlock]) -> list[dict[str,
         )
         clocks += max(
             count.lines * _LINE_BYTES / card.l1_bytes_per_clock,
-            (count.requests[GLOBAL] + count.requests[LOCAL]) * least,
+            (count.requests[GLOBAL] + count.requests[LOCAL]) * max(least, constants.request_clocks),
         )
         if site in code.atomic_sites and count.requests[SHARED]:
             clocks += max(count.serial - count.requests[SHARED], 0)
