@@ -26,7 +26,7 @@ public:
     }
 
     // Is the sector there? If not, its line gets a place for it. `arriving` is where a sector that is still on its way
-    // comes from.
+    // comes from: one that was asked for in the same stretch of code, as the next will hardly start without it.
     bool touch(uint64_t sector, uint64_t time = 0, Origin* arriving = nullptr) {
         uint64_t tag = sector / 4;
         uint8_t bit = uint8_t(1u << (sector % 4));
@@ -39,7 +39,7 @@ public:
                 bool hit = line.valid & bit;
                 line.valid |= bit;
                 last_ = &line.fills[sector % 4];
-                if (hit && arriving && time - last_->time <= kLately) *arriving = last_->from;
+                if (hit && arriving && time == last_->time) *arriving = last_->from;
                 return hit;
             }
             if (line.used < oldest->used) oldest = &line;

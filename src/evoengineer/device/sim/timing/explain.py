@@ -87,9 +87,11 @@ def _divergence(p: LaunchProfile) -> list[tuple[float, str]]:
 def _latency(p: LaunchProfile) -> list[tuple[float, str]]:
     if _share(p, "latency") < 0.3:
         return []
+    lead = "latency-bound" if p.bound == "latency" else f"latency is {100 * _share(p, 'latency'):.0f}% of the time"
+    help_ = "more independent work per thread" + ("" if p.occupancy_percent > 90 else " or more resident warps")
     text = (
-        f"latency-bound: {p.occupancy_percent:.0f}% occupancy (limited by {p.occupancy_limit}) does not hide it; "
-        "more independent work per thread or more resident warps would help"
+        f"{lead}: {p.occupancy_percent:.0f}% occupancy (limited by {p.occupancy_limit}) does not hide it; "
+        f"{help_} would help"
     )
     return [(1.2 * _share(p, "latency"), text)]
 
@@ -125,10 +127,10 @@ def _good(p: LaunchProfile) -> list[tuple[float, str]]:
             (0.5, f"at {p.compute_percent:.0f}% of peak arithmetic: only fewer operations make it faster")
         ]
     share = p.shares.get(p.bound, 0.0)
-    if p.bound in ("issue", "alu", "fma", "lsu", "sfu", "fp64", "half", "l1 fill", "l2") and share > 0.4:
-        return [(0.4, f"the {bound_name(p.bound)} is the bottleneck ({100 * share:.0f}% of the time)")]
     if p.bound == "start":
         return [(0.4, "launch overhead dominates: the kernel is too small to matter, fuse or batch it")]
+    if p.bound not in ("latency", "dram", "atomics") and share > 0.4:
+        return [(0.4, f"the bottleneck: {bound_name(p.bound)}, {100 * share:.0f}% of the time")]
     return []
 
 
