@@ -109,7 +109,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 def run_chain(chain: Chain, scratch: Path) -> Result:
     from evoengineer.device.sim.session import cudart_directory
 
-    card = profile_for(f"sim:{chain.card}")
+    card = profile_for(chain.device)
     toolchain = find_toolchain()
     executable = scratch / chain.name
     program = Program((chain.file,), chain.nvcc_args)
@@ -131,7 +131,7 @@ def _predict(chain: Chain, variant: Variant, executable: Path, scratch: Path) ->
     profiles, output = scratch / "profiles.json", scratch / "output.txt"
     profiles.unlink(missing_ok=True)
     options = DeviceOptions(
-        f"sim:{chain.card}",
+        chain.device,
         default_threads(),
         limits=Limits(max_seconds=0.0),
         sampled_only=True,

@@ -66,6 +66,10 @@ class Chain:
     note: str
     variants: tuple[Variant, ...]
 
+    @property
+    def device(self) -> str:
+        return f"sim:{self.card}" + (f"@{self.clock_khz // 1000}" if self.clock_khz else "")
+
 
 @dataclass(frozen=True)
 class LeftOut:

@@ -87,6 +87,19 @@ def test_unknown_device_names_the_valid_ones(device: str) -> None:
         profile_for(device)
 
 
+def test_a_clock_may_be_held() -> None:
+    held = profile_for("sim:T4@585")
+    assert (held.device, held.clock_khz) == ("sim:t4@585", 585_000)
+    assert profile_for(held.device) == held
+    assert dataclasses.replace(held, key="t4", clock_khz=load_profile("t4").clock_khz) == load_profile("t4")
+
+
+@pytest.mark.parametrize("clock", ["", "fast", "-5", "0", "99", "5000", "1e3", "1000@900"])
+def test_a_clock_that_no_card_has_is_refused(clock: str) -> None:
+    with pytest.raises(UsageError, match="clock in MHz, from 100 to 1987 for Tesla T4"):
+        profile_for(f"sim:t4@{clock}")
+
+
 def test_near_miss_is_suggested() -> None:
     with pytest.raises(UsageError, match=r"did you mean sim:rtxa6000\?"):
         profile_for("sim:a6000")

@@ -13,13 +13,14 @@ origin stands beside it there. This module owns loading and naming; it computes 
 
 import difflib
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from evoengineer.errors import EvoEngineerError, UsageError
 
+_SLOWEST_MHZ = 100
 DEFAULT_DEVICE = "sim:rtx4090"
 _DIRECTORY = Path(__file__).parent / "profiles"
 
@@ -141,11 +142,23 @@ def load_profile(key: str) -> Profile:
 
 
 def profile_for(device: str) -> Profile:
-    """The profile of a device name such as `sim:rtx4090`."""
+    """The profile of a device name such as `sim:rtx4090`, or `sim:rtx4090@1800` with its clock held at 1800 MHz."""
     kind, _, key = device.partition(":")
+    key, held, clock = key.lower().partition("@")
     if kind != "sim" or not key:
         raise UsageError(_unknown_device(device))
-    return load_profile(key.lower())
+    profile = load_profile(key)
+    if not held:
+        return profile
+    lowest, highest = (
+        _SLOWEST_MHZ,
+        profile.clock_khz * 5 // 4000,
+    )  # cards go a little beyond their boost clock
+    if not clock.isdecimal() or not lowest <= int(clock) <= highest:
+        raise UsageError(
+            f"{device!r}: what follows @ is the clock in MHz, from {lowest} to {highest} for {profile.name}"
+        )
+    return replace(profile, key=f"{key}@{int(clock)}", clock_khz=1000 * int(clock))
 
 
 def _unknown_device(device: str) -> str:

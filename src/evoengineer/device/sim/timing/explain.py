@@ -87,8 +87,14 @@ def _divergence(p: LaunchProfile) -> list[tuple[float, str]]:
 def _latency(p: LaunchProfile) -> list[tuple[float, str]]:
     if _share(p, "latency") < 0.3:
         return []
-    lead = "latency-bound" if p.bound == "latency" else f"latency is {100 * _share(p, 'latency'):.0f}% of the time"
-    help_ = "more independent work per thread" + ("" if p.occupancy_percent > 90 else " or more resident warps")
+    lead = (
+        "latency-bound"
+        if p.bound == "latency"
+        else f"latency is {100 * _share(p, 'latency'):.0f}% of the time"
+    )
+    help_ = "more independent work per thread" + (
+        "" if p.occupancy_percent > 90 else " or more resident warps"
+    )
     text = (
         f"{lead}: {p.occupancy_percent:.0f}% occupancy (limited by {p.occupancy_limit}) does not hide it; "
         f"{help_} would help"
