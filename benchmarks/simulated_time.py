@@ -4,7 +4,7 @@ Compiles the programs of `benchmarks/chains`, runs every variant on the simulate
 and compares. Writes the table into docs/simulated-time.md and the plot beside it (`--write`); prints it anyway.
 Only counted blocks run, so that a 4096-cubed product takes seconds.
 
-    python -m benchmarks.simulated_time                    all chains, about five minutes on two cores
+    python -m benchmarks.simulated_time                    all chains, about ten minutes on two cores
     python -m benchmarks.simulated_time reduce transpose   chains whose name contains one of these
 """
 

@@ -29,9 +29,7 @@ class Traffic:
     cold: float  # read by blocks that had not read them before
     touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
     far: Mapping[int, float]  # allocation → cold reads that take as long as DRAM does, of all
-    near: Mapping[
-        int, float
-    ]  # allocation → cold reads that find in L1 what blocks before them brought, of all
+    near: Mapping[int, float]  # the same: those that find in L1 what blocks before theirs brought
 
     @property
     def dram_share(self) -> float:
