@@ -34,6 +34,18 @@ __global__ void conflicts(float* out, int stride) {
     out[lane] = there[lane * stride % 4096];
 }
 
+__global__ void tiles(const float* in, float* out, int stride) {  // from barrier to barrier, with conflicts
+    extern __shared__ float tile[];
+    float sum = 0.0f;
+    for (int k = 0; k < 16; k++) {
+        tile[threadIdx.x] = in[(blockIdx.x * 16 + k) * 256 + threadIdx.x];
+        __syncthreads();
+        for (int j = 0; j < 8; j++) sum += tile[(threadIdx.x * stride + j) & 255];
+        __syncthreads();
+    }
+    out[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+
 __global__ void some_lanes(float* data, int lanes) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (threadIdx.x % 32 < lanes) {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evoengineer.device.profile import load_profile
+from evoengineer.device.profile import Profile, load_profile
 from evoengineer.device.sim import structs
 from evoengineer.device.sim.engine import Engine, LaunchResult
 from evoengineer.device.sim.timing.explain import explain
@@ -34,27 +34,27 @@ def ptx(tmp_path_factory: pytest.TempPathFactory) -> str:
 class Bench:
     """An engine of its own with one module, and buffers by size."""
 
-    def __init__(self, ptx: str, **options: object) -> None:
-        self.engine = Engine(CARD, **{"threads": 2, "sample_blocks": 12, **options})  # type: ignore[arg-type]
+    def __init__(self, ptx: str, card: Profile = CARD, **options: object) -> None:
+        self.engine = Engine(card, **{"threads": 2, "sample_blocks": 12, **options})  # type: ignore[arg-type]
         self.module = self.engine.load_module([ptx])
 
     def buffer(self, size: int) -> int:
         return self.engine.memory.allocate(structs.DEVICE, size)
 
     def run(
-        self, kernel: str, grid: tuple[int, ...], block: tuple[int, ...], *arguments: int
+        self, kernel: str, grid: tuple[int, ...], block: tuple[int, ...], *arguments: int, shared: int = 0
     ) -> LaunchResult:
         info = self.module.kernels[kernel]
         params = bytearray(info.param_bytes)
         for value, offset, size in zip(arguments, info.param_offsets, info.param_sizes, strict=True):
             params[offset : offset + size] = value.to_bytes(size, "little")
         full = [(*extent, 1, 1)[:3] for extent in (grid, block)]
-        return self.engine.launch(self.module, kernel, full[0], full[1], 0, bytes(params))  # type: ignore[arg-type]
+        return self.engine.launch(self.module, kernel, full[0], full[1], shared, bytes(params))  # type: ignore[arg-type]
 
     def profile(
-        self, kernel: str, grid: tuple[int, ...], block: tuple[int, ...], *arguments: int
+        self, kernel: str, grid: tuple[int, ...], block: tuple[int, ...], *arguments: int, shared: int = 0
     ) -> LaunchProfile:
-        found = self.run(kernel, grid, block, *arguments).profile
+        found = self.run(kernel, grid, block, *arguments, shared=shared).profile
         assert found is not None
         return found
 
@@ -128,6 +128,23 @@ def test_a_shifted_load_touches_one_sector_more(bench: Bench) -> None:
 def test_bank_conflicts(bench: Bench, stride: int, ways: int) -> None:
     p = bench.profile("conflicts", (1,), (32,), bench.buffer(4096), stride)
     assert p.bank_conflicts == pytest.approx(ways)
+
+
+@pytest.mark.parametrize("key", ["rtx4090", "a100-40gb"])
+def test_more_conflicts_and_lower_occupancy_never_help(ptx: str, key: str) -> None:
+    bench = Bench(ptx, card=load_profile(key), sampled_only=True)
+    data, out = bench.buffer(128 * MIB), bench.buffer(8 * MIB)
+
+    def times(launches: list[tuple[int, int]]) -> list[float]:
+        found = [bench.profile("tiles", (8192,), (256,), data, out, s, shared=b) for s, b in launches]
+        return [p.time_ns for p in found]
+
+    times([(1, 1024)])  # leaves the caches as all others find them
+    by_stride = times([(stride, 1024) for stride in (1, 2, 4, 8, 16, 32)])
+    by_occupancy = times([(1, 1024 << i) for i in range(6)])
+    for found in (by_stride, by_occupancy):
+        assert found == sorted(found)
+        assert found[-1] > 1.05 * found[0]
 
 
 def test_lanes_that_are_switched_off_show(bench: Bench) -> None:
