@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -289,7 +290,10 @@ void rt_count_totals(const double* weights, const uint32_t* instructions, double
 // The line of global memory whose atomics take longest, all samples together, and how many samples use the most
 // shared line.
 void rt_count_atomics(AtomicLine* most, uint64_t* sharing) {
-    auto roughly = [](const AtomicLine& a) { return 5 * a.sectors + a.same + 3 * a.same_floats; };
+    // Roughly as the model weighs them; all figures count, so that equal lines do not depend on the order of the map.
+    auto weight = [](const AtomicLine& a) {
+        return std::tuple(5 * a.sectors + a.same + 3 * a.same_floats, a.sectors, a.same, a.same_floats);
+    };
     std::unordered_map<uint64_t, AtomicLine> sums;
     std::unordered_map<uint64_t, uint32_t> blocks;
     *most = {};
@@ -299,9 +303,10 @@ void rt_count_atomics(AtomicLine* most, uint64_t* sharing) {
             if (!in_device_arena(line * 128) && !in_host_arena(line * 128)) continue;
             AtomicLine& sum = sums[line];
             sum = {sum.sectors + part.sectors, sum.same + part.same, sum.same_floats + part.same_floats};
-            if (roughly(sum) > roughly(*most)) *most = sum;
             *sharing = std::max<uint64_t>(*sharing, ++blocks[line]);
         }
+    for (auto& [line, sum] : sums)
+        if (weight(sum) > weight(*most)) *most = sum;
 }
 
 void rt_count_release() { begin_counting(Launch{}); }
