@@ -150,14 +150,10 @@ def profile_for(device: str) -> Profile:
     profile = load_profile(key)
     if not held:
         return profile
-    lowest, highest = (
-        _SLOWEST_MHZ,
-        profile.clock_khz * 5 // 4000,
-    )  # cards go a little beyond their boost clock
-    if not clock.isdecimal() or not lowest <= int(clock) <= highest:
-        raise UsageError(
-            f"{device!r}: what follows @ is the clock in MHz, from {lowest} to {highest} for {profile.name}"
-        )
+    highest = profile.clock_khz * 5 // 4000  # cards go a little beyond their boost clock
+    if not clock.isdecimal() or not _SLOWEST_MHZ <= int(clock) <= highest:
+        bounds = f"from {_SLOWEST_MHZ} to {highest} for {profile.name}"
+        raise UsageError(f"{device!r}: what follows @ is the clock in MHz, {bounds}")
     return replace(profile, key=f"{key}@{int(clock)}", clock_khz=1000 * int(clock))
 
 

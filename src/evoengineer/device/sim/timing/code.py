@@ -41,9 +41,8 @@ class KernelCode:
     image_sites: frozenset[int]  # textures and surfaces
 
     def _entry(self, site: int) -> int:
-        return (
-            self.count_bytes[site] if site < len(self.count_bytes) else 0
-        )  # the runtime has sites of its own
+        """0 for the sites that the runtime has of its own."""
+        return self.count_bytes[site] if site < len(self.count_bytes) else 0
 
     def bypasses(self, site: int) -> bool:
         """Does a site load past L1?"""
