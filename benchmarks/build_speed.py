@@ -23,10 +23,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from evoengineer.files import CACHE_VARIABLE, cache_dir
 from evoengineer.kernel.build import Build, build_kernel
-from evoengineer.kernel.toolchain import Toolchain, find_toolchain
 from evoengineer.kernel.torch_headers import torch_command
-from evoengineer.paths import CACHE_VARIABLE, cache_dir
+from evoengineer.toolchain.compilers import Toolchain, find_toolchain
 
 SM = 89
 MOST_OF_BARE = 1.3  # wall time of a lean build of the elementwise kernel, in bare builds

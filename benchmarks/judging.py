@@ -21,8 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evoengineer.judge import JudgeOptions, Verdict, open_judge
-from evoengineer.kernel.toolchain import find_toolchain
 from evoengineer.problem.catalog import find_problem
+from evoengineer.toolchain.compilers import find_toolchain
 
 ROUNDS = 5
 MOST_OF_BARE = 1.6  # cold, in wall time of a bare compilation

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evoengineer.kernel.program import Program, compile_program
-from evoengineer.kernel.toolchain import find_toolchain
+from evoengineer.toolchain.compilers import find_toolchain
 
 HERE = Path(__file__).parent
 
@@ -33,7 +33,7 @@ class Timing:
 
 
 def build_kernels(scratch: Path) -> Path:
-    from evoengineer.device.sim.session import cudart_directory
+    from evoengineer.sim.session import cudart_directory
 
     program = scratch / "kernels"
     compile_program(

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from benchmarks.chains import Chain, Variant, load
 from benchmarks.simulated_time_plot import scatter
-from evoengineer.device.options import DeviceOptions, Limits, default_threads
-from evoengineer.device.profile import profile_for
+from evoengineer.card.profile import profile_for
 from evoengineer.kernel.program import Program, compile_program
-from evoengineer.kernel.toolchain import find_toolchain
+from evoengineer.sim.options import DeviceOptions, Limits, default_threads
+from evoengineer.toolchain.compilers import find_toolchain
 
 PAGE = Path(__file__).parents[1] / "docs/simulated-time.md"
 PLOT = PAGE.with_name("simulated-time.svg")
@@ -107,7 +107,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def run_chain(chain: Chain, scratch: Path) -> Result:
-    from evoengineer.device.sim.session import cudart_directory
+    from evoengineer.sim.session import cudart_directory
 
     card = profile_for(chain.device)
     toolchain = find_toolchain()
@@ -126,7 +126,7 @@ def run_chain(chain: Chain, scratch: Path) -> Result:
 
 def _predict(chain: Chain, variant: Variant, executable: Path, scratch: Path) -> float:
     """Microseconds of one launch, containing what the published figure contains."""
-    from evoengineer.device.sim.session import run_program
+    from evoengineer.sim.session import run_program
 
     profiles, output = scratch / "profiles.json", scratch / "output.txt"
     profiles.unlink(missing_ok=True)

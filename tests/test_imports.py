@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "module", ["evoengineer", "evoengineer.cli", "evoengineer.cli.sim", "evoengineer.device.profile"]
+    "module", ["evoengineer", "evoengineer.cli", "evoengineer.cli.sim", "evoengineer.card.profile"]
 )
 def test_import_is_light(module: str) -> None:
     script = f"import sys, {module}; print(*[m for m in ('torch', 'llvmlite', 'numpy') if m in sys.modules])"

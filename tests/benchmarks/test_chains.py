@@ -19,7 +19,7 @@ from benchmarks.chains import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evoengineer.device.profile import profile_names
+from evoengineer.card.profile import profile_names
 
 CHAINS = load()
 WRONG = """

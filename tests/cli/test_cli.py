@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evoengineer import __version__
+from evoengineer.card.profile import profile_names
 from evoengineer.cli import main
 from evoengineer.cli.sim import split_arguments
-from evoengineer.device.profile import profile_names
 
 
 def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from tests.search.scripted import ScriptedJudge, reply, task
 
-from evoengineer.cli import main, session
-from evoengineer.cli.view import LiveView, progress_rows
+from evoengineer.cli import main
+from evoengineer.experiment import run as session
 from evoengineer.propose.fake_endpoint import Answer, FakeEndpoint, by_number
+from evoengineer.report.view import LiveView, progress_rows
 from evoengineer.search.progress import Progress
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evoengineer.device.sim.session import cudart_directory
-from evoengineer.kernel.toolchain import find_toolchain
+from evoengineer.sim.session import cudart_directory
+from evoengineer.toolchain.compilers import find_toolchain
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ECHO = r"""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evoengineer.kernel.program import Program, compile_program
-from evoengineer.kernel.toolchain import find_host_compiler, find_toolchain
+from evoengineer.toolchain.compilers import find_host_compiler, find_toolchain
 
 HERE = Path(__file__).parent
 # No contraction and no assumptions about overflow or aliasing: the emulation is the definition.
@@ -74,8 +74,8 @@ def build_emulation(source: Path) -> Path:
 
 
 def build_simulated(source: Path) -> Path:
-    from evoengineer.device.sim.session import cudart_directory
     from evoengineer.errors import CompileError
+    from evoengineer.sim.session import cudart_directory
 
     output = source.with_suffix(".simulated")
     try:

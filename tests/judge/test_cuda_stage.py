@@ -12,19 +12,19 @@ pytest.importorskip("torch")
 
 from tests.judge.wrong_kernels import ADD, add
 
-from evoengineer.device.options import DeviceOptions
-from evoengineer.device.sim.control import ControlledDevice
 from evoengineer.judge import cuda_worker, measurement
-from evoengineer.judge.cuda import CudaStage
 from evoengineer.judge.cuda_worker import CudaWorker
 from evoengineer.judge.examination import examine
 from evoengineer.judge.failures import Rejected
+from evoengineer.judge.on_cuda import CudaStage
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.reference import ReferenceProcess
-from evoengineer.judge.runner_start import start_runner
+from evoengineer.judge.reference.client import ReferenceProcess
+from evoengineer.judge.runner.start import start_runner
 from evoengineer.judge.worker import prepare
 from evoengineer.kernel.build import Build, build_kernel
 from evoengineer.problem.catalog import Description, find_problem
+from evoengineer.sim.control import ControlledDevice
+from evoengineer.sim.options import DeviceOptions
 
 PROBLEM = '''"""Sum of two small vectors."""
 from evoengineer.problem import Case

@@ -8,7 +8,7 @@ import pytest
 
 from evoengineer.judge import measurement
 from evoengineer.judge.measurement import dishonest_times, measure
-from evoengineer.judge.runner_process import Called
+from evoengineer.judge.runner.process import Called
 
 
 class Scripted:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evoengineer.kernel.steps import toolkit_of
-from evoengineer.kernel.toolchain import find_toolchain
+from evoengineer.toolchain.compilers import find_toolchain
 
 DTYPES = {
     "uint8": 0,

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from evoengineer.device.profile import load_profile
+from evoengineer.card.profile import load_profile
+from evoengineer.files import cache_dir
 from evoengineer.kernel import store
 from evoengineer.kernel.build import Build, BuildFailure, build_kernel
 from evoengineer.kernel.command import BuildLimits, Command, Finished, run_plain
-from evoengineer.paths import cache_dir
 
 ADD = """#include <torch/extension.h>
 __global__ void add(const float* a, const float* b, float* c, int n) {

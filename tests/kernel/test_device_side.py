@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evoengineer.device.sim.session import cudart_directory
 from evoengineer.kernel.program import Program, compile_program
 from evoengineer.kernel.support import HEADERS, support_archive
-from evoengineer.kernel.toolchain import find_toolchain
+from evoengineer.sim.session import cudart_directory
+from evoengineer.toolchain.compilers import find_toolchain
 
 EXPECTED = """\
 arange Float: 0 1 2 3 4 5

@@ -7,7 +7,7 @@ import pytest
 
 from evoengineer.errors import CompileError, UsageError
 from evoengineer.kernel.program import Program, check_program, compile_program, nvcc_command
-from evoengineer.kernel.toolchain import HostCompiler, Toolchain, find_host_compiler, find_toolchain
+from evoengineer.toolchain.compilers import HostCompiler, Toolchain, find_host_compiler, find_toolchain
 
 KERNEL = """
 #include "answer.h"

@@ -10,8 +10,9 @@ from typing import Any
 
 from tests.search.scripted import ScriptedJudge, task
 
-from evoengineer.archive import Archive, RunJournal
+from evoengineer.archive import Archive
 from evoengineer.archive.canonical import canonical
+from evoengineer.experiment.journal import RunJournal
 from evoengineer.propose.protocol import Estimate, Proposer, Reply, Request, Usage
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import LoopOptions, Result

@@ -87,7 +87,7 @@ def judge(settings: Settings) -> Iterator[JudgePool]:
 def test_every_method_on_the_simulated_gpu(
     method: str, settings: Settings, judge: JudgePool, tmp_path: Path
 ) -> None:
-    from evoengineer.cli.session import gather_task
+    from evoengineer.experiment.run import gather_task
 
     with FakeEndpoint(by_number([each for each, _ in ANSWERS])) as fake:
         proposer = Endpoint(Model("fake", "fake", None, "NONE", None), EndpointOptions(base_url=fake.url))

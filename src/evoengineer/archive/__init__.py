@@ -2,12 +2,10 @@
 
 schema.py      tables and migrations
 store.py       opening the file; runs; the lock that keeps a run to one process
-journal.py     writing and restoring one run, a row per event committed before it is acted on
 reading.py     what `runs`, `show` and the reports ask
 canonical.py   a run without its wall-clock times, to compare two runs bit for bit
 """
 
-from evoengineer.archive.journal import RunJournal
 from evoengineer.archive.store import Archive, RunRecord, default_archive
 
-__all__ = ["Archive", "RunJournal", "RunRecord", "default_archive"]
+__all__ = ["Archive", "RunRecord", "default_archive"]

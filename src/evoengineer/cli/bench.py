@@ -168,7 +168,7 @@ class _Bench:
     def run(self) -> int:
         from concurrent.futures import ThreadPoolExecutor
 
-        from evoengineer.cli.session import proposer_name
+        from evoengineer.experiment.run import proposer_name
 
         for cell in self.cells:
             self._left[cell.settings.problem] = self._left.get(cell.settings.problem, 0) + 1
@@ -192,7 +192,7 @@ class _Bench:
         return 1 if self._failed else 0
 
     def _open_proposer(self, settings: Settings) -> Proposer:
-        from evoengineer.cli.session import open_proposer
+        from evoengineer.experiment.run import open_proposer
 
         return open_proposer(settings)
 
@@ -209,7 +209,7 @@ class _Bench:
     def _run_cell(self, cell: Cell) -> None:
         from evoengineer.archive.reading import summary
         from evoengineer.archive.store import Archive
-        from evoengineer.cli.session import proposer_name, work_through
+        from evoengineer.experiment.run import proposer_name, work_through
 
         with Archive(self.path) as archive, archive.lock(cell.name):
             run = self._record(archive, cell)
@@ -228,7 +228,7 @@ class _Bench:
             self._report(cell, result)
 
     def _record(self, archive: Any, cell: Cell) -> Any:
-        from evoengineer.cli.session import create_run
+        from evoengineer.experiment.run import create_run
 
         known = archive.connection.execute("SELECT 1 FROM runs WHERE id = ?", (cell.name,)).fetchone()
         if known is None:
@@ -263,7 +263,7 @@ class _Bench:
 
     def _judge(self, settings: Settings) -> Judge:
         """One judge per problem, shared by its runs."""
-        from evoengineer.cli.session import open_judge
+        from evoengineer.experiment.run import open_judge
 
         with self._lock:
             if settings.problem not in self._judges:

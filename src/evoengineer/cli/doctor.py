@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
-    from evoengineer.cli.findings import Finding
+    from evoengineer.experiment.machine import Finding
 
 _WIDTH = 110
 _INDENT = 17
@@ -30,7 +30,7 @@ def add_commands(groups: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def doctor_command(options: argparse.Namespace) -> int:
-    from evoengineer.cli.findings import examine
+    from evoengineer.experiment.machine import examine
 
     findings = examine()
     obstacles = [each.name for each in findings if each.needed and each.status == "missing"]

@@ -53,7 +53,7 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 
 def evolve_command(options: argparse.Namespace) -> int:
     from evoengineer.archive.store import Archive
-    from evoengineer.cli.session import create_run, resolved_method
+    from evoengineer.experiment.run import create_run, resolved_method
     from evoengineer.search.settings import read_file, resolve
 
     file = read_file(options.config) if options.config else {}
@@ -70,7 +70,7 @@ def evolve_command(options: argparse.Namespace) -> int:
 
 def resume_command(options: argparse.Namespace) -> int:
     from evoengineer.archive.store import Archive
-    from evoengineer.cli.session import changed, settings_of
+    from evoengineer.experiment.run import changed, settings_of
 
     with Archive(archive_path(options), create=False) as archive:
         run = archive.run(options.run)
@@ -113,10 +113,10 @@ def run_to_end(archive: Archive, run: RunRecord, settings: Settings, *, plain: b
     """Work through a run with a view; the exit code is 0 when it has a valid kernel and was not cut short by
     the proposer's failure."""
     from evoengineer.archive.reading import summary
-    from evoengineer.cli.session import open_judge, open_proposer, work_through
-    from evoengineer.cli.view import open_view
+    from evoengineer.experiment.run import open_judge, open_proposer, work_through
     from evoengineer.report.export import write_best
     from evoengineer.report.summary import summary_text
+    from evoengineer.report.view import open_view
     from evoengineer.search.endings import Ending
 
     title = f"{run.id}: {run.problem}, {run.method}, {run.proposer}, {run.device}"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evoengineer.device.profile import DEFAULT_DEVICE
+from evoengineer.card.profile import DEFAULT_DEVICE
 from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:

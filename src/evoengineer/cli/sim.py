@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from evoengineer.card.profile import DEFAULT_DEVICE, load_profile, profile_for, profile_names
 from evoengineer.cli.sim_profile import add_profile_command
-from evoengineer.device.options import (
+from evoengineer.errors import UsageError
+from evoengineer.sim.options import (
     CHECKS,
     DEFAULT_SAMPLE_BLOCKS,
     DeviceOptions,
@@ -19,8 +21,6 @@ from evoengineer.device.options import (
     default_threads,
     parse_checks,
 )
-from evoengineer.device.profile import DEFAULT_DEVICE, load_profile, profile_for, profile_names
-from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -88,13 +88,13 @@ def run_command(options: argparse.Namespace) -> int:
 def run_sources(options: argparse.Namespace, device: DeviceOptions, stdout: TextIO | None = None) -> int:
     """Compile the program that the options name and run it; its output goes to `stdout` (default: ours)."""
     from evoengineer.kernel.program import Program, check_program, compile_program
-    from evoengineer.kernel.toolchain import find_toolchain
+    from evoengineer.toolchain.compilers import find_toolchain
 
     program = Program(tuple(options.files), tuple(options.nvcc_arg))
     check_program(program)
     toolchain = find_toolchain()
 
-    from evoengineer.device.sim.session import cudart_directory, run_program
+    from evoengineer.sim.session import cudart_directory, run_program
 
     with scratch_directory() as scratch:
         executable = scratch / program.sources[0].stem
@@ -119,7 +119,7 @@ def exec_command(options: argparse.Namespace) -> int:
             f"{options.program} is not executable. To compile and run a source: evoengineer sim run"
         )
 
-    from evoengineer.device.sim.session import run_program
+    from evoengineer.sim.session import run_program
 
     return run_program([str(options.program.resolve()), *options.program_arguments], device)
 

@@ -55,8 +55,8 @@ def profile_command(options: argparse.Namespace) -> int:
 
 def _by_kernel(found: list[dict[str, Any]]) -> str:
     """A paragraph for each kernel and launch shape, in the order of their first launch."""
-    from evoengineer.device.sim.timing.explain import explain
-    from evoengineer.device.sim.timing.profile import LaunchProfile
+    from evoengineer.sim.timing.explain import explain
+    from evoengineer.sim.timing.profile import LaunchProfile
 
     groups: dict[tuple[Any, ...], list[LaunchProfile]] = {}
     for each in found:

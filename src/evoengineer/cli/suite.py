@@ -88,9 +88,9 @@ def verify_command(options: argparse.Namespace) -> int:
 
 def _compile_all(names: Sequence[str]) -> int:
     """Each baseline against the real PyTorch headers, two at a time at most: a compilation takes gigabytes."""
-    from evoengineer.device.options import default_threads
     from evoengineer.kernel.torch_headers import HeaderCheck, compile_with_torch_headers
     from evoengineer.problem.catalog import locate
+    from evoengineer.sim.options import default_threads
 
     def compile_one(name: str) -> HeaderCheck:
         baseline = locate(name)[1].with_name("baseline.cu")
@@ -161,7 +161,7 @@ def _figures(verdict: Verdict) -> tuple[str, str, str]:
     timing = verdict.timing
     if timing is None:
         return "-", verdict.summary, "-"
-    from evoengineer.device.sim.timing.explain import bound_name
+    from evoengineer.sim.timing.explain import bound_name
 
     longest: dict[str, Any] = dict(max(timing.launches, key=lambda each: each["time_ns"], default={}))
     light = f"{timing.speed_of_light_us / timing.time_us:.0%}" if timing.speed_of_light_us else "-"
@@ -170,8 +170,8 @@ def _figures(verdict: Verdict) -> tuple[str, str, str]:
 
 def check_command(options: argparse.Namespace) -> int:
     from evoengineer.cli.problems import findings_of
-    from evoengineer.device.options import default_threads
     from evoengineer.problem.catalog import locate
+    from evoengineer.sim.options import default_threads
 
     names = chosen_problems(options.suite, options.files)
     bad = 0

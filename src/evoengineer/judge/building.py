@@ -15,8 +15,8 @@ from evoengineer.judge.verdict import Outcome
 from evoengineer.kernel.build import Build, BuildFailure, build_kernel
 from evoengineer.kernel.command import BuildLimits, Command, Finished
 from evoengineer.kernel.text import normalised
-from evoengineer.kernel.toolchain import find_toolchain
 from evoengineer.problem.model import Problem
+from evoengineer.toolchain.compilers import find_toolchain
 
 if TYPE_CHECKING:
     from evoengineer.judge.worker import Target

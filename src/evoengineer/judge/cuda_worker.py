@@ -10,15 +10,15 @@ import random
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from evoengineer.judge.cuda import CudaStage, GpuWatch, exclusive_gpu, load_on_gpu
 from evoengineer.judge.examination import examine
 from evoengineer.judge.failures import Rejected, finding_rejection, mismatch_rejection, runner_rejection
 from evoengineer.judge.measurement import FLUSH_BYTES, INPUT_SETS, Measured, dishonest_times, measure
+from evoengineer.judge.on_cuda import CudaStage, GpuWatch, exclusive_gpu, load_on_gpu
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.plan import PlannedDraw, timed_draws
 from evoengineer.judge.pytorch_time import pytorch_times
-from evoengineer.judge.reference import ReferenceProcess
-from evoengineer.judge.runner_process import CandidateFailure
+from evoengineer.judge.reference.client import ReferenceProcess
+from evoengineer.judge.runner.process import CandidateFailure
 from evoengineer.judge.verdict import Timing, Verdict
 from evoengineer.judge.worker import Baseline, prepare, valid_verdict
 from evoengineer.kernel.build import Build

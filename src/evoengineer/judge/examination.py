@@ -20,8 +20,8 @@ from evoengineer.judge.failures import (
 )
 from evoengineer.judge.integrity import Finding, Record
 from evoengineer.judge.plan import PlannedDraw
-from evoengineer.judge.reference import Comparison, ReferenceProcess, Staged
-from evoengineer.judge.runner_process import Called, Fetched
+from evoengineer.judge.reference.client import Comparison, ReferenceProcess, Staged
+from evoengineer.judge.runner.process import Called, Fetched
 from evoengineer.judge.verdict import Outcome
 from evoengineer.problem.model import Problem
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evoengineer.judge.integrity import Finding
-from evoengineer.judge.runner_process import CandidateFailure, FailureKind
+from evoengineer.judge.runner.process import CandidateFailure, FailureKind
 from evoengineer.judge.verdict import Outcome, Verdict
 
 _MOST_EVIDENCE = 3000
 
-# Errors that the simulated GPU finds, by their names (`device.sim.codegen.abi.ERROR_NAMES`).
+# Errors that the simulated GPU finds, by their names (`sim.codegen.abi.ERROR_NAMES`).
 _DEVICE_OUTCOMES = {
     "out_of_bounds": Outcome.MEMORY_ERROR, "misaligned": Outcome.MEMORY_ERROR, "freed": Outcome.MEMORY_ERROR,
     "uninitialised": Outcome.MEMORY_ERROR, "write_to_const": Outcome.MEMORY_ERROR, "invalid_free": Outcome.MEMORY_ERROR,

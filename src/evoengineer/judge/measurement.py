@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evoengineer.judge.integrity import Finding
-from evoengineer.judge.runner_process import Called
+from evoengineer.judge.runner.process import Called
 
 INPUT_SETS = 8
 FLUSH_BYTES = 256 << 20  # twice the largest L2 there is

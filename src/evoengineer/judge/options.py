@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evoengineer.device.options import default_threads
-from evoengineer.device.profile import DEFAULT_DEVICE
+from evoengineer.card.profile import DEFAULT_DEVICE
+from evoengineer.sim.options import default_threads
 
 
 @dataclass(frozen=True, slots=True)

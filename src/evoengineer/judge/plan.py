@@ -15,7 +15,7 @@ import secrets
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from evoengineer.paths import cache_dir
+from evoengineer.files import cache_dir
 from evoengineer.problem.catalog import Description
 from evoengineer.problem.model import CaseKind, Distribution, Problem
 

@@ -13,13 +13,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from evoengineer.files import cache_dir
 from evoengineer.judge.verdict import Outcome, Verdict
-from evoengineer.paths import cache_dir
 from evoengineer.problem.model import Problem
 
 _PASSING = (Outcome.TIMED_OUT,)
 _SOURCES = Path(__file__).parents[1]
-_PARTS = ("device", "judge", "kernel", "problem")
+_PARTS = ("card", "judge", "kernel", "problem", "sim", "toolchain")
 
 
 class VerdictCache:

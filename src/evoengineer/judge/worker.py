@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from evoengineer.device.options import default_threads
-from evoengineer.device.profile import profile_for
-from evoengineer.device.sim.control import Region
+from evoengineer.card.profile import profile_for
 from evoengineer.judge.examination import SampleUnclear, examine
 from evoengineer.judge.failures import Rejected
+from evoengineer.judge.on_sim import Seeds, SimulatedGpu
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed, too_large
-from evoengineer.judge.reference import ReferenceProcess
-from evoengineer.judge.simulated import Seeds, SimulatedGpu
+from evoengineer.judge.reference.client import ReferenceProcess
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
+from evoengineer.sim.control import Region
+from evoengineer.sim.options import default_threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Worker(Protocol):
 def target_of(device: str) -> Target:
     """Also the check of the device's name, and for a real GPU of its presence."""
     if device.startswith("cuda"):
-        from evoengineer.judge.cuda import compute_capability
+        from evoengineer.judge.on_cuda import compute_capability
 
         return Target("cuda", compute_capability(device))
     return Target("sim", profile_for(device).sm)
@@ -162,9 +162,9 @@ def simulated_timing(
     description: Description, region: Region, device: str, baseline: Baseline | None
 ) -> Timing:
     """Times by the device's own record."""
-    from evoengineer.device.sim.timing.explain import explain
-    from evoengineer.device.sim.timing.light import speed_of_light_us
-    from evoengineer.device.sim.timing.profile import LaunchProfile
+    from evoengineer.sim.timing.explain import explain
+    from evoengineer.sim.timing.light import speed_of_light_us
+    from evoengineer.sim.timing.profile import LaunchProfile
 
     time_us = region.busy_ns / 1e3
     baseline_us = baseline_time(description, baseline, time_us)

@@ -29,8 +29,8 @@ from evoengineer.kernel.resources import KernelResources, parse_resources
 from evoengineer.kernel.steps import MODULE_ID, Steps, nvcc_steps, toolkit_of
 from evoengineer.kernel.support import HEADERS, headers_digest, support_archive, toolchain_digest
 from evoengineer.kernel.text import Kernel
-from evoengineer.kernel.toolchain import Toolchain, find_toolchain
 from evoengineer.kernel.words import needs_of
+from evoengineer.toolchain.compilers import Toolchain, find_toolchain
 
 Target = Literal["sim", "cuda"]
 FailedOutcome = Literal["forbidden", "compile_error", "timed_out"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evoengineer.errors import CompileError, UsageError
-from evoengineer.kernel.toolchain import Toolchain
+from evoengineer.toolchain.compilers import Toolchain
 
 SOURCE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".o", ".a")
 
@@ -23,7 +23,7 @@ _CUDART_OPTION = re.compile(r"--?cudart(=.*)?")
 _TARGET = re.compile(r"\b(?:sm|compute|lto)_\w+")
 
 
-REMOVED_CALLS = Path(__file__).parents[1] / "device/sim/cudart/removed.h"
+REMOVED_CALLS = Path(__file__).parents[1] / "sim/cudart/removed.h"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from evoengineer.device.occupancy import KernelResources as Occupied
-from evoengineer.device.occupancy import blocks_per_multiprocessor
-from evoengineer.device.profile import Profile
+from evoengineer.card.occupancy import KernelResources as Occupied
+from evoengineer.card.occupancy import blocks_per_multiprocessor
+from evoengineer.card.profile import Profile
+from evoengineer.toolchain.demangle import demangled
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>\S+)'")
 _SPILLS = re.compile(
@@ -61,18 +60,3 @@ def parse_resources(log: str) -> tuple[KernelResources, ...]:
         KernelResources(symbol, names[symbol], registers, stores, loads, stack, shared_bytes)
         for symbol, (stack, stores, loads), registers, shared_bytes in found
     )
-
-
-def demangled(symbols: Iterable[str]) -> dict[str, str]:
-    """Readable names; a symbol stays as it is where there is no c++filt."""
-    given = list(symbols)
-    if not given:
-        return {}
-    try:
-        run = subprocess.run(
-            ["c++filt", "-p"], input="\n".join(given), capture_output=True, text=True, check=False, timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return {symbol: symbol for symbol in given}
-    names = run.stdout.split("\n")
-    return {symbol: name or symbol for symbol, name in zip(given, names, strict=False)}

@@ -20,8 +20,8 @@ from functools import cache
 from pathlib import Path
 
 from evoengineer.errors import ToolchainError
-from evoengineer.kernel.toolchain import Toolchain
-from evoengineer.paths import cache_dir
+from evoengineer.files import cache_dir
+from evoengineer.toolchain.compilers import Toolchain
 
 _ASSIGNMENT = re.compile(r"^(?P<name>\w+)=(?P<value>.*)$")
 _EXPORTED = ("PATH", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH")

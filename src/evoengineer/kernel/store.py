@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evoengineer.paths import cache_dir
+from evoengineer.files import cache_dir
 
 RECORD = "build.json"  # its digest, then JSON
 _STALE_SECONDS = 3600

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 
 from evoengineer.errors import ToolchainError
+from evoengineer.files import cache_dir
 from evoengineer.kernel.steps import toolkit_of
-from evoengineer.kernel.toolchain import Toolchain
-from evoengineer.paths import cache_dir
+from evoengineer.toolchain.compilers import Toolchain
 
 HEADERS = Path(__file__).parent / "headers"
 SOURCES = Path(__file__).parent / "support"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evoengineer.errors import ToolchainError
-from evoengineer.kernel.toolchain import Toolchain, find_toolchain
+from evoengineer.toolchain.compilers import Toolchain, find_toolchain
 
 SM = 89
 _MOST_LOG_LINES = 20

@@ -25,7 +25,7 @@ from typing import Any
 
 from evoengineer import __version__
 from evoengineer.errors import EvoEngineerError, UsageError
-from evoengineer.paths import cache_dir
+from evoengineer.files import cache_dir
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
 
 SUITES = Path(__file__).parents[1] / "suites"

@@ -1,4 +1,4 @@
-"""What the loop asks of whoever keeps the record of a run; `archive.RunJournal` does so in SQLite."""
+"""What the loop asks of whoever keeps the record of a run; `experiment.RunJournal` does so in the archive."""
 
 from __future__ import annotations
 

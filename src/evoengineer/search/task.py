@@ -50,7 +50,7 @@ def describe_value(value: Mapping[str, Any]) -> str:
 
 def describe_card(device: str) -> tuple[str, ...]:
     """What a programmer needs of a card, as lines; just the name for a device without a profile."""
-    from evoengineer.device.profile import profile_for
+    from evoengineer.card.profile import profile_for
 
     if not device.startswith("sim:"):
         return (device,)

@@ -9,7 +9,7 @@ import pytest
 
 from evoengineer.judge.sandbox import Completed, Policy, compile_policy, run, run_policy
 from evoengineer.judge.sandbox.isolation import active_layers
-from evoengineer.kernel.native_build import build_executable
+from evoengineer.toolchain.native_build import build_executable
 
 HERE = Path(__file__).parent
 WORKED = 42

@@ -173,9 +173,9 @@ def test_nvcc_compiles_and_the_result_runs(scratch: Path, tmp_path: Path) -> Non
     """The whole way: the compiler in its sandbox, then the program in another one, talking to the simulated GPU."""
     import socket
 
-    from evoengineer.device.options import DeviceOptions
-    from evoengineer.device.sim import session
-    from evoengineer.kernel.toolchain import find_toolchain
+    from evoengineer.sim import session
+    from evoengineer.sim.options import DeviceOptions
+    from evoengineer.toolchain.compilers import find_toolchain
 
     source, build = tmp_path / "source", tmp_path / "build"
     source.mkdir()

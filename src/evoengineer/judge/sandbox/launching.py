@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evoengineer.errors import SandboxError
 from evoengineer.judge.sandbox.policy import Policy
-from evoengineer.kernel.native_build import build_executable
+from evoengineer.toolchain.native_build import build_executable
 
 # In the order in which they depend on each other: a fresh /proc needs the private root, that the namespaces.
 LAYER_NAMES = ("namespaces", "root", "proc", "landlock", "seccomp")

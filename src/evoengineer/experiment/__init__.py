@@ -1,0 +1,1 @@
+"""A run and a bench as objects: what `evolve` and `bench` do, without printing."""

@@ -1,0 +1,163 @@
+"""Judging on a real GPU (`cuda:N`): the same runner, against NVIDIA's runtime.
+
+Guard bands and poison take the place of the simulated GPU's checks, and timing is a measurement: candidate and
+baseline run in turn in processes of their own, under an exclusive lock on the GPU, while its clocks are
+watched. `CudaStage` works with any libcudart, which is how it is exercised without a GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.files import cache_dir
+from evoengineer.judge.examination import Mode
+from evoengineer.judge.failures import runner_rejection
+from evoengineer.judge.options import JudgeOptions
+from evoengineer.judge.reference.client import ReferenceProcess, Staged
+from evoengineer.judge.runner.build import nvidia_library_folder
+from evoengineer.judge.runner.process import Called, CandidateFailure, Fetched, RunnerProcess, no_forward
+from evoengineer.judge.runner.start import start_runner
+from evoengineer.toolchain.compilers import find_toolchain
+
+GUARD_BYTES = 512
+_WATCHED = "clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reasons.active"
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A call on a GPU keeps no record of its own: the rules on records pass, the clocks decide."""
+
+    launches: tuple[str, ...] = ("unknown",)
+    launch_count: int = 1
+    host_to_device_bytes: int = 0
+    device_to_host_bytes: int = 0
+    host_visible_allocations: int = 0
+    host_calls: int = 0
+    resets: int = 0
+
+
+class CudaStage:
+    """A candidate on a real GPU."""
+
+    def __init__(self, runner: RunnerProcess) -> None:
+        self.runner = runner
+
+    def open(self, library: Path) -> None:
+        with _rejecting("loading the kernel"):
+            self.runner.policy(GUARD_BYTES, poison=True, reuse=True)
+            functions = self.runner.open(library)
+        if "forward" not in functions:
+            raise runner_rejection(no_forward(functions), "loading the kernel")
+
+    def put(self, number: int, staged: Staged, where: str) -> None:
+        with _rejecting(where):
+            self.runner.put(number, staged)
+
+    def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Unseen]:
+        with _rejecting(where):
+            return self.runner.call(number), Unseen()
+
+    def fetch(self, number: int, where: str) -> tuple[Fetched, Unseen]:
+        with _rejecting(where):
+            return self.runner.fetch(number), Unseen(launches=(), launch_count=0)
+
+    def drop(self, number: int) -> None:
+        with contextlib.suppress(CandidateFailure):
+            self.runner.drop(number)
+
+
+@contextmanager
+def _rejecting(where: str) -> Iterator[None]:
+    try:
+        yield
+    except CandidateFailure as failure:
+        raise runner_rejection(failure, where) from failure
+
+
+@contextmanager
+def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOptions) -> Iterator[CudaStage]:
+    """A candidate on the GPU that `options.device` names."""
+    folder = nvidia_library_folder(find_toolchain())
+    environment = {"CUDA_VISIBLE_DEVICES": gpu_number(options.device), "LD_LIBRARY_PATH": str(folder)}
+    with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
+        runner = start_runner(
+            library, Path(scratch), options, environment, (folder,),
+            memory=(reference.inputs_fd, reference.outputs_fd), gpu=True,
+        )  # fmt: skip
+        with runner:
+            stage = CudaStage(runner)
+            stage.open(library)
+            yield stage
+
+
+def gpu_number(device: str) -> str:
+    """`cuda:1` → "1"."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda" or not (number or "0").isdigit():
+        raise UsageError(f"unknown device {device!r}; a real GPU is cuda:0, cuda:1, …")
+    return number or "0"
+
+
+def compute_capability(device: str) -> int:
+    """89 for compute capability 8.9."""
+    major, _, minor = _query(device, "compute_cap").partition(".")
+    return 10 * int(major) + int(minor or 0)
+
+
+class GpuWatch:
+    """Clocks, temperature and throttling while something is measured, by NVIDIA's management library."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._before: str = ""
+        self._after: str = ""
+
+    def __enter__(self) -> Self:
+        self._before = self._look()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._after = self._look()
+
+    def summary(self) -> str:
+        """For the verdict: a time taken while the card throttles is to be mistrusted."""
+        return f"GPU before: {self._before}; after: {self._after or self._look()}"
+
+    def _look(self) -> str:
+        return _query(self._device, _WATCHED)
+
+
+def _query(device: str, fields: str) -> str:
+    """What nvidia-smi, the command line of the management library, says of a GPU."""
+    try:
+        run = subprocess.run(
+            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", gpu_number(device)],
+            capture_output=True, text=True, check=False, timeout=30,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EvoEngineerError(
+            f"{device}: no NVIDIA GPU or driver here (nvidia-smi: {error}). Use a simulated one: --device sim:rtx4090"
+        ) from error
+    if run.returncode != 0:
+        raise EvoEngineerError(f"{device}: nvidia-smi does not know it: {(run.stdout + run.stderr).strip()}")
+    return run.stdout.strip()
+
+
+@contextmanager
+def exclusive_gpu(device: str) -> Iterator[None]:
+    """Nobody else of us measures on this GPU meanwhile. Judging waits for its turn."""
+    with (cache_dir("locks") / f"gpu-{gpu_number(device)}").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,227 @@
+"""Judging on the simulated GPU: a device process that outlives candidates, and a sandboxed runner per candidate.
+
+The device's own process counts what a call did and how long it took; the candidate's process only holds the
+thin client. Memory errors, races and uninitialised reads come as the device's report.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evoengineer.errors import DeviceError
+from evoengineer.judge import integrity
+from evoengineer.judge.examination import Mode, SampleUnclear
+from evoengineer.judge.failures import Rejected, device_rejection, finding_rejection, runner_rejection
+from evoengineer.judge.options import JudgeOptions
+from evoengineer.judge.reference.client import ReferenceProcess, Staged
+from evoengineer.judge.runner.process import (
+    Called,
+    CandidateFailure,
+    FailureKind,
+    Fetched,
+    RunnerProcess,
+    no_forward,
+    span_bytes,
+)
+from evoengineer.judge.runner.start import start_runner
+from evoengineer.judge.verdict import Outcome
+from evoengineer.sim.control import ControlledDevice, Region
+from evoengineer.sim.options import DeviceOptions, Limits
+
+_CHECKS = {Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"})}  # besides those always on
+_TIMED = (Mode.TIMED, Mode.SAMPLED)
+_SAMPLE_BLOCKS = 18  # counted for the timing model
+_EXTRA_BLOCKS = 32  # that run besides those where only some do
+_MARK_SECONDS = 30.0
+_ALIGNMENT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """What a candidate cannot know: which blocks are counted, the same for all kernels of a run so that they compare,
+    and which others run where only some do."""
+
+    timing: int
+    kernel: int
+
+
+class SimulatedGpu:
+    """A device process, started in the background and reused from candidate to candidate."""
+
+    def __init__(self, options: JudgeOptions, threads: int) -> None:
+        limits = Limits(max_seconds=options.kernel_seconds)
+        self._options = options
+        self._device = ControlledDevice(
+            DeviceOptions(options.device, threads, limits=limits, sample_blocks=0)
+        )
+        self._used = False
+
+    def close(self) -> None:
+        self._device.close()
+
+    @contextmanager
+    def load(self, library: Path, reference: ReferenceProcess, seeds: Seeds) -> Iterator[SimulatedStage]:
+        """A candidate's library in a runner of its own."""
+        if self._used:
+            self._device.new_client()
+        self._used = True
+        self._device.mark()  # waits for the process to be there: its start is not the candidate's time
+        with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
+            environment = self._device.client_environment()
+            runtime = Path(environment["LD_PRELOAD"]).parent
+            runner = start_runner(
+                library, Path(scratch), self._options, environment, (runtime,),
+                pass_fds=(self._device.client_fd,),
+            )  # fmt: skip
+            with runner:
+                try:
+                    stage = SimulatedStage(self._device, runner, reference, seeds)
+                    stage.open(library)
+                    yield stage
+                    self._device.disconnect()
+                except BaseException as error:
+                    self._recover(error)
+                    raise
+
+    def _recover(self, error: BaseException) -> None:
+        """Ready for the next candidate, whatever state this one has left the device in."""
+        harmless = isinstance(error, Rejected) and error.outcome not in (Outcome.TIMED_OUT, Outcome.CRASHED)
+        if harmless or isinstance(error, SampleUnclear):
+            self._device.disconnect()
+            return
+        self._device.restart()
+        self._used = False
+
+
+class SimulatedStage:
+    """A candidate on the simulated GPU."""
+
+    def __init__(
+        self, device: ControlledDevice, runner: RunnerProcess, reference: ReferenceProcess, seeds: Seeds
+    ) -> None:
+        self._device, self._runner, self._reference, self._seeds = device, runner, reference, seeds
+        self._inputs: tuple[tuple[int, int], ...] = ()  # address and bytes of the tensors among the arguments
+        self._returned: tuple[dict[str, Any], ...] = ()
+        self._mode: Mode | None = None
+        self.timed: Region | None = None  # the record of the timed call
+
+    def open(self, library: Path) -> None:
+        try:
+            # The device checks every access against the exact bounds of each block: no guard bands, no reuse.
+            self._runner.policy(guard_bytes=0, poison=False, reuse=False)
+            functions = self._runner.open(library)
+        except CandidateFailure as failure:
+            raise self._rejection(failure, "loading the kernel") from failure
+        if "forward" not in functions:
+            raise runner_rejection(no_forward(functions), "loading the kernel")
+
+    def put(self, number: int, staged: Staged, where: str) -> None:
+        """Inputs go from the reference to the device and never through the candidate's process, whose host code
+        could otherwise read and use them where no clock runs."""
+        try:
+            addresses = self._runner.place(number, staged)
+        except CandidateFailure as failure:
+            raise self._rejection(failure, where) from failure
+        for address, (offset, size) in zip(addresses, staged.tensors, strict=True):
+            try:
+                self._device.write(address, self._reference.input_bytes(offset, size))
+            except DeviceError as error:
+                lost = CandidateFailure(FailureKind.NONSENSE, f"an argument has no memory: {error}")
+                raise runner_rejection(lost, where) from error
+        self._inputs = tuple(zip(addresses, (size for _, size in staged.tensors), strict=True))
+
+    def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Region]:
+        self._configure(mode)
+        self._reject_early_work(where)
+        try:
+            called = self._runner.call(number)
+        except CandidateFailure as failure:
+            raise self._rejection(failure, where) from failure
+        region = self._mark(where)
+        self._returned = called.tensors
+        if mode in _TIMED:
+            self.timed = region
+        return called, region
+
+    def _reject_early_work(self, where: str) -> None:
+        """Between two calls the candidate has no business on the device."""
+        finding = integrity.between_calls(self._mark(where))
+        if finding is not None:
+            raise finding_rejection(finding, where)
+
+    def fetch(self, number: int, where: str) -> tuple[Fetched, Region]:
+        """Results and inputs as the device has them, whatever the candidate's process says."""
+        after = self._mark(where)
+        at = 0
+        tensors: list[dict[str, Any]] = []
+        for tensor in self._returned:
+            size = span_bytes(tensor)
+            tensors.append({**tensor, "offset": at, "bytes": size})
+            if tensor["device"] == "cuda":
+                at = self._copy_out(tensor["address"], size, at, where)
+        inputs: list[tuple[int, int]] = []
+        for address, size in self._inputs:
+            inputs.append((at, size))
+            at = self._copy_out(address, size, at, where)
+        return Fetched(tuple(tensors), tuple(inputs)), after
+
+    def _copy_out(self, address: int, size: int, at: int, where: str) -> int:
+        """Device memory to the memory that the reference reads; the next free place there."""
+        try:
+            self._reference.put_output(at, self._device.read(address, size) if size else b"")
+        except DeviceError as error:
+            raise Rejected(
+                Outcome.WRONG,
+                f"a returned tensor is not in device memory ({where})",
+                f"forward must return tensors that it has allocated: {error}",
+                {"where": where},
+            ) from error
+        return -(-(at + size) // _ALIGNMENT) * _ALIGNMENT
+
+    def drop(self, number: int) -> None:
+        with contextlib.suppress(CandidateFailure):  # a failure shows at the next call, with its reason
+            self._runner.drop(number)
+
+    def _configure(self, mode: Mode) -> None:
+        if mode is self._mode:
+            return
+        self._mode = mode
+        self._device.configure(
+            checks=_CHECKS.get(mode, frozenset()),
+            block_order="reversed" if mode is Mode.REORDERED else "ascending",
+            sample_blocks=_SAMPLE_BLOCKS if mode in _TIMED else 0,
+            sample_seed=self._seeds.timing,
+            sampled_only=mode is Mode.SAMPLED,
+            extra_blocks=_EXTRA_BLOCKS if mode is Mode.SAMPLED else 0,
+            extra_seed=self._seeds.kernel,
+            reuse_profiles=False,
+            poison=True,
+        )
+
+    def _mark(self, where: str) -> Region:
+        try:
+            region = self._device.mark(_MARK_SECONDS)
+        except DeviceError as error:  # a kernel that keeps the translator busy, or that broke the process
+            raise Rejected(
+                Outcome.CRASHED,
+                f"the simulated GPU cannot run this: {error} ({where})",
+                error.details,
+                {"where": where},
+            ) from error
+        if region.failure is not None:
+            raise device_rejection(region.failure, where)
+        return region
+
+    def _rejection(self, failure: CandidateFailure, where: str) -> Exception:
+        """The device knows better than the runner why a kernel failed."""
+        with contextlib.suppress(DeviceError):
+            region = self._device.mark(_MARK_SECONDS)
+            if region.failure is not None and region.failure.kind not in ("interrupted", "protocol"):
+                return device_rejection(region.failure, where)
+        return runner_rejection(failure, where)

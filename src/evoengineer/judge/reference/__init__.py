@@ -1,0 +1,1 @@
+"""The reference: PyTorch's results, computed in a process of its own."""

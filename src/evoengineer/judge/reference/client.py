@@ -1,0 +1,147 @@
+"""The judge's end of the reference process (`reference_server.py`).
+
+Requests may be sent ahead: each returns a future, answers come in order, so that drawing inputs and computing
+references overlaps with compiling. Owns the process and the two pieces of memory it shares with the runner.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from evoengineer.errors import EvoEngineerError
+from evoengineer.problem.catalog import require_torch
+from evoengineer.problem.model import Distribution, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Inputs that lie in the shared memory: the runner's lines for them, and how many arguments they make."""
+
+    lines: tuple[str, ...]
+    count: int
+    tensors: tuple[tuple[int, int], ...]  # offset and bytes of each tensor in the memory
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    mismatch: dict[str, Any] | None  # Mismatch as JSON; None when the results are right
+    changed_inputs: tuple[str, ...]
+
+
+class ReferenceProcess:
+    def __init__(self, threads: int = 1) -> None:
+        require_torch()
+        self.inputs_fd = os.memfd_create("evoengineer-inputs")
+        self.outputs_fd = os.memfd_create("evoengineer-outputs")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "evoengineer.judge.reference.server",
+             str(self.inputs_fd), str(self.outputs_fd), str(threads)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(self.inputs_fd, self.outputs_fd),
+            text=True, bufsize=1,
+        )  # fmt: skip
+        self._waiting: deque[Future[dict[str, Any]]] = deque()
+        self._lock = threading.Lock()
+        self._loaded: Problem | None = None
+        self._next_draw = 1
+        self._kept: dict[tuple[int, Distribution, int], int] = {}
+        self._prepared: dict[int, Future[dict[str, Any]]] = {}
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def load(self, problem: Problem) -> None:
+        """Make `problem` the current one; draws of another one are forgotten."""
+        if self._loaded is not problem:
+            self._request("load", path=str(problem.path), name=problem.name)
+            self._loaded, self._kept = problem, {}
+
+    def prepare(self, case: int, distribution: Distribution, seed: int, keep: bool = False) -> int:
+        """Have a draw computed; its number at once, its failure when it is staged.
+
+        One to `keep` is there until another problem is loaded: the timed draw is the same for all kernels.
+        """
+        key = (case, distribution, seed)
+        if key in self._kept:
+            return self._kept[key]
+        draw, self._next_draw = self._next_draw, self._next_draw + 1
+        self._prepared[draw] = self._request(
+            "prepare", draw=draw, case=case, distribution=str(distribution), seed=seed
+        )
+        if keep:
+            self._kept[key] = draw
+        return draw
+
+    def stage(self, draw: int) -> Staged:
+        self._prepared[draw].result()
+        answer = self._request("stage", draw=draw).result()
+        places = tuple((offset, size) for offset, size in answer["tensors"])
+        return Staged(tuple(answer["lines"]), answer["count"], places)
+
+    def input_bytes(self, offset: int, size: int) -> bytes:
+        """What was staged, for a device that takes it from us."""
+        return os.pread(self.inputs_fd, size, offset)
+
+    def put_output(self, offset: int, data: bytes) -> None:
+        """What a device gave us, for `check` to find."""
+        os.pwrite(self.outputs_fd, data, offset)
+
+    def check(
+        self,
+        draw: int,
+        tensors: Sequence[dict[str, Any]],
+        inputs: Sequence[tuple[int, int]],
+        sampled: bool = False,
+    ) -> Comparison:
+        """With `sampled`, only those elements that were written count."""
+        answer = self._request(
+            "check", draw=draw, tensors=list(tensors), inputs=list(inputs), sampled=sampled
+        ).result()
+        return Comparison(answer["mismatch"], tuple(answer["changed_inputs"]))
+
+    def drop(self, draw: int) -> None:
+        if draw in self._kept.values():
+            return
+        self._prepared.pop(draw, None)
+        self._request("drop", draw=draw)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        for fd in (self.inputs_fd, self.outputs_fd):
+            os.close(fd)
+
+    def _request(self, command: str, **arguments: Any) -> Future[dict[str, Any]]:
+        assert self._process.stdin is not None
+        future: Future[dict[str, Any]] = Future()
+        with self._lock:
+            self._waiting.append(future)
+            try:
+                self._process.stdin.write(json.dumps({"command": command, **arguments}) + "\n")
+            except OSError as error:
+                raise EvoEngineerError(f"the reference process has ended: {error}") from error
+        return future
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            answer = json.loads(line)
+            future = self._waiting.popleft()
+            if "error" in answer:
+                future.set_exception(EvoEngineerError(f"the problem's reference fails: {answer['error']}"))
+            else:
+                future.set_result(answer)
+        while self._waiting:
+            self._waiting.popleft().set_exception(
+                EvoEngineerError("the reference process ended unexpectedly")
+            )

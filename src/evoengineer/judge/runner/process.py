@@ -1,0 +1,257 @@
+"""The judge's end of the runner: a sandboxed process that loads one candidate and calls it.
+
+Speaks the lines of `runner/runner.cpp`. A candidate's failure is raised as `CandidateFailure`, which the
+judge turns into a verdict; what the runner says is not trusted beyond that (see `integrity.py`).
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from evoengineer.judge.reference.client import Staged
+from evoengineer.judge.sandbox import Sandboxed
+
+_MOST_REPLY_BYTES = 1 << 20
+_MOST_LOG_BYTES = 4000
+_ENDING_SECONDS = 3.0
+# Of PyTorch's types, by the numbers that `evo/abi.h` shares with it; others are not compared.
+ELEMENT_BYTES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 11: 1, 15: 2}
+
+
+class FailureKind(IntEnum):
+    """EvoErrorKind of `evo/abi.h`, and what can happen to the process itself."""
+
+    CHECK = 1
+    CUDA = 2
+    ARGUMENT = 3
+    EXCEPTION = 4
+    MEMORY = 5
+    UNSUPPORTED = 6
+    NAME = 7
+    ENDED = 100  # exit, abort, a signal
+    LATE = 101
+    NONSENSE = 102  # it answered something that no runner says
+
+
+@dataclass(eq=False)  # not frozen: Python writes the traceback into an exception
+class CandidateFailure(Exception):
+    kind: FailureKind
+    message: str
+    code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call that returned: its tensors as described by the runner, and times by its own clocks."""
+
+    tensors: tuple[dict[str, Any], ...]
+    event_us: float
+    drained_us: float
+    wall_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    tensors: tuple[dict[str, Any], ...]  # as in Called, with offset and bytes
+    inputs: tuple[tuple[int, int], ...]  # offset and bytes
+    guards: tuple[str, ...] = field(default=())
+
+
+class RunnerProcess:
+    """`process` is what the sandbox started; `channel` our end of the socket that it inherited.
+
+    `seconds` is what the candidate may take for all its answers together; time in which nobody waits for it, say
+    for the reference, is not counted.
+    """
+
+    def __init__(self, process: Sandboxed, channel: socket.socket, log: Path, seconds: float) -> None:
+        self._process, self._channel, self._log = process, channel, log
+        self._seconds_left = seconds
+        self._deadline = 0.0  # of the answer that we wait for now
+        self._buffer = b""
+        self._last: tuple[dict[str, Any], ...] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._channel.close()
+        self._process.kill()
+
+    def policy(self, guard_bytes: int, poison: bool, reuse: bool) -> None:
+        self._ask([f"policy {guard_bytes} {int(poison)} {int(reuse)}"])
+
+    def open(self, library: Path) -> tuple[str, ...]:
+        """Load the candidate; the names of its functions."""
+        lines = self._ask([f"open x{str(library).encode().hex()}"])
+        return tuple(_text(line.split()[1]) for line in lines if line.startswith("function "))
+
+    def put(self, number: int, staged: Staged) -> None:
+        self._ask([f"put {number} {staged.count}", *staged.lines])
+
+    def place(self, number: int, staged: Staged) -> tuple[int, ...]:
+        """As `put`, but without contents: the addresses of the tensors, for the caller to fill."""
+        lines = self._ask([f"place {number} {staged.count}", *staged.lines])
+        try:
+            addresses = tuple(int(line.split()[1]) for line in lines if line.startswith("at "))
+        except (ValueError, IndexError) as error:
+            raise CandidateFailure(FailureKind.NONSENSE, "malformed answer to place") from error
+        if len(addresses) != len(staged.tensors):
+            raise CandidateFailure(FailureKind.NONSENSE, "malformed answer to place")
+        return addresses
+
+    def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called:
+        lines = self._ask([f"call {number} {function} {flush_bytes}"])
+        self._last = tuple(_tensor(line) for line in lines if line.startswith("output "))
+        try:
+            event_us, drained_us, wall_us = (float(word) for word in lines[-1].split()[1:])
+        except ValueError as error:
+            raise CandidateFailure(FailureKind.NONSENSE, f"malformed answer: {lines[-1]!r}") from error
+        return Called(self._last, event_us, drained_us, wall_us)
+
+    def fetch(self, number: int) -> Fetched:
+        """Have the last results and the inputs copied to the shared memory."""
+        lines = self._ask([f"fetch {number}"])
+        places = [line.split() for line in lines]
+        try:
+            outputs = [(int(w[1]), int(w[2])) for w in places if w[0] == "output"]
+            inputs = tuple((int(w[1]), int(w[2])) for w in places if w[0] == "input")
+            guards = tuple(f"{_text(w[1])}: {w[3]} bytes {w[2]} its edge" for w in places if w[0] == "guard")
+            tensors = tuple(
+                {**tensor, "offset": offset, "bytes": size}
+                for tensor, (offset, size) in zip(self._last, outputs, strict=True)
+            )
+        except (ValueError, IndexError) as error:
+            raise CandidateFailure(FailureKind.NONSENSE, "malformed answer to fetch") from error
+        return Fetched(tensors, inputs, guards)
+
+    def drop(self, number: int) -> None:
+        self._ask([f"drop {number}"])
+
+    def _ask(self, lines: Sequence[str]) -> list[str]:
+        begin = time.monotonic()
+        self._deadline = begin + self._seconds_left
+        try:
+            return self._answer(lines)
+        finally:
+            self._seconds_left -= time.monotonic() - begin
+
+    def _answer(self, lines: Sequence[str]) -> list[str]:
+        try:
+            self._channel.settimeout(self._remaining())
+            self._channel.sendall(("\n".join(lines) + "\n").encode())
+        except TimeoutError:
+            raise self._late() from None
+        except OSError:
+            raise self._ended() from None
+        answer = []
+        for line in self._lines():
+            answer.append(line)
+            if line.startswith("ok"):
+                return answer
+            if line.startswith("error "):
+                raise _failure(line)
+        raise self._ended()
+
+    def _lines(self) -> Iterator[str]:
+        received = 0
+        while True:
+            line, found, rest = self._buffer.partition(b"\n")
+            if found:
+                self._buffer = rest
+                yield line.decode(errors="replace")
+                continue
+            try:
+                self._channel.settimeout(self._remaining())
+                part = self._channel.recv(1 << 16)
+            except TimeoutError:
+                raise self._late() from None
+            except OSError:
+                return
+            received += len(part)
+            if not part:
+                return
+            if received > _MOST_REPLY_BYTES:
+                raise CandidateFailure(FailureKind.NONSENSE, "the candidate floods the judge's channel")
+            self._buffer += part
+
+    def _remaining(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise self._late()
+        return left
+
+    def _late(self) -> CandidateFailure:
+        self._process.kill()
+        return CandidateFailure(FailureKind.LATE, "the candidate did not finish within its time limit")
+
+    def _ended(self) -> CandidateFailure:
+        try:
+            ending = self._process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            ending = self._process.kill()  # it has closed its channel without ending
+        if ending.timed_out:
+            return self._late()
+        return CandidateFailure(
+            FailureKind.ENDED, f"the candidate's process ended: {ending.describe()}{self._log_tail()}"
+        )
+
+    def _log_tail(self) -> str:
+        try:
+            with self._log.open("rb") as file:
+                text = file.read(_MOST_LOG_BYTES).decode(errors="replace").strip()
+        except OSError:
+            return ""
+        return f"\nIt printed:\n{text}" if text else ""
+
+
+def span_bytes(tensor: Mapping[str, Any]) -> int:
+    """From the first to the last element that a returned tensor reaches; 0 for one that makes no sense."""
+    sizes, strides = tensor["sizes"], tensor["strides"]
+    if 0 in sizes or min([0, *sizes, *strides]) < 0:
+        return 0
+    last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    return int(last + 1) * ELEMENT_BYTES.get(tensor["dtype"], 0)
+
+
+def no_forward(functions: Sequence[str]) -> CandidateFailure:
+    named = ", ".join(functions) or "nothing"
+    return CandidateFailure(FailureKind.NAME, f'PYBIND11_MODULE must define "forward"; it defines {named}')
+
+
+def _failure(line: str) -> CandidateFailure:
+    try:
+        _, kind, code, message = line.split()
+        return CandidateFailure(FailureKind(int(kind)), _text(message), int(code))
+    except ValueError:
+        return CandidateFailure(FailureKind.NONSENSE, f"malformed error: {line[:200]!r}")
+
+
+def _tensor(line: str) -> dict[str, Any]:
+    try:
+        words = line.split()[2:]
+        dtype, dimensions = int(words[0]), int(words[1])
+        sizes = [int(word) for word in words[2 : 2 + dimensions]]
+        strides = [int(word) for word in words[2 + dimensions : 2 + 2 * dimensions]]
+        return {
+            "dtype": dtype, "sizes": sizes, "strides": strides, "address": int(words[-2]), "device": words[-1],
+        }  # fmt: skip
+    except (ValueError, IndexError) as error:
+        raise CandidateFailure(FailureKind.NONSENSE, f"malformed output: {line[:200]!r}") from error
+
+
+def _text(word: str) -> str:
+    return bytes.fromhex(word[1:]).decode(errors="replace")

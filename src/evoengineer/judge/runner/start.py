@@ -1,0 +1,51 @@
+"""Starting a runner in the sandbox: what it may read, and its connections to the judge and to shared memory."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from evoengineer.judge.options import JudgeOptions
+from evoengineer.judge.runner.build import runner_program
+from evoengineer.judge.runner.process import RunnerProcess
+from evoengineer.judge.sandbox import run_policy, start
+
+
+def start_runner(
+    library: Path,
+    scratch: Path,
+    options: JudgeOptions,
+    environment: Mapping[str, str],
+    readable: tuple[Path, ...],
+    *,
+    memory: tuple[int, int] | None = None,
+    pass_fds: tuple[int, ...] = (),
+    gpu: bool = False,
+) -> RunnerProcess:
+    """A sandboxed runner that can read one candidate's library and little else.
+
+    `memory` are file descriptors of inputs and outputs that it shares, for devices that only it can reach.
+    """
+    program = runner_program()
+    policy = run_policy(
+        scratch, readable=[program.parent, library.parent, *readable], environment=environment, gpu=gpu
+    ).with_limits(
+        memory_bytes=options.memory_bytes,
+        wall_seconds=20 * options.run_seconds,  # a last resort: our own clock leaves out what it waits for
+        cpu_seconds=options.run_seconds + 10,
+    )
+    ours, theirs = socket.socketpair()
+    log = scratch / "log"
+    with theirs, log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
+        fds = (theirs.fileno(), *(memory or (nothing.fileno(), nothing.fileno())))
+        process = start(
+            [program, *map(str, fds)],
+            policy,
+            pass_fds=(*dict.fromkeys(fds), *pass_fds),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    return RunnerProcess(process, ours, log, options.run_seconds)

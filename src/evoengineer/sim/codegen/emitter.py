@@ -1,0 +1,434 @@
+"""Writes LLVM IR for the instructions of one basic block after another.
+
+A `Val` is a value in one of the forms of forms.py. Instruction handlers (arith.py, memory.py …) are
+written once: they are given operand names and a lane count n, 1 or 32, and write the same LLVM
+operation on scalars or on vectors. Which of the two follows from the operands' forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evoengineer.errors import PtxError, UnsupportedError
+from evoengineer.sim.codegen import abi
+from evoengineer.sim.codegen.forms import UNIFORM, Form, special_form
+from evoengineer.sim.codegen.unit import FunctionUnit
+from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Instr, Not, Operand, Reg, Sym
+
+if TYPE_CHECKING:
+    from evoengineer.sim.codegen.bounds import CheckGroup
+
+FLOAT_BITS = {"half": 16, "i16": 16, "float": 32, "double": 64}
+
+
+def bits_of(ptx_type: str) -> int:
+    """Width in bits of a PTX type; predicates have 1."""
+    if ptx_type not in TYPE_BYTES:
+        raise UnsupportedError(f"PTX type .{ptx_type} is not supported by the simulated GPU")
+    return TYPE_BYTES[ptx_type] * 8 or 1
+
+
+@dataclass(slots=True)
+class Val:
+    """A value: scalar names (one per segment) when it has a form, else one vector name."""
+
+    bits: int
+    form: Form | None
+    names: list[str]
+    type: str  # LLVM element type of the names
+    const: int | None = None
+
+    @property
+    def flat(self) -> bool:
+        """Is it made of scalars alone, one per segment, with nothing added per lane?"""
+        return self.form is not None and self.form.stride == 0
+
+
+class Emitter:
+    """Shared by FAST (mask is None) and SLOW (mask names the vector of active lanes)."""
+
+    def __init__(self, unit: FunctionUnit, fast: bool) -> None:
+        self.unit = unit
+        self.fast = fast
+        self.counting = False  # SLOW that reports every access to the runtime (runtime/count.h)
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.stack_bytes = 0  # of them
+        self.declared: dict[str, str] = {}
+        self.count = 0
+        self.mask: str | None = None  # <32 x i1>; None means all lanes
+        self.mask_bits: str = str(abi.FULL_MASK - (1 << 32))  # i32
+        self.label_now = "start"
+        self.env: dict[str, Val] = {}
+        self.written: set[str] = set()
+        self.casts: dict[tuple[str, str, int], str] = {}
+        self.splats: dict[tuple[str, ...], str] = {}
+        self.strings: list[str] = []
+        self.block_index = 0
+        self.effects = False  # has the block done something that must not be done twice?
+        self.carried: dict[str, Val] = {}  # in a loop of one block: registers as they were at its start
+        self.groups: dict[int, CheckGroup] = {}  # of the current block, see bounds.py
+        self.instr: Instr | None = None
+
+    # -- text ------------------------------------------------------------------------------------
+
+    def fresh(self) -> str:
+        self.count += 1
+        return f"%v{self.count}"
+
+    def ins(self, text: str) -> str:
+        name = self.fresh()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def new_label(self, hint: str = "L") -> str:
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+        self.label_now = name
+
+    def branch(self, target: str) -> None:
+        self.do(f"br label %{target}")
+
+    def alloca(self, bytes_: int) -> str:
+        name = self.fresh()
+        self.stack_bytes += -(-bytes_ // 64) * 64
+        self.allocas.append(f"  {name} = alloca [{bytes_} x i8], align 64")
+        return name
+
+    def declare(self, signature: str, name: str) -> None:
+        """Declare an external function: `signature` is like `void @rt_x(ptr, i32)`."""
+        self.declared[name] = f"declare {signature}"
+
+    def call(self, result: str, name: str, args: Sequence[tuple[str, str]]) -> str:
+        """Call a runtime function or intrinsic; args are (type, name)."""
+        self.declare(f"{result} @{name}({', '.join(t for t, _ in args)})", name)
+        text = f"call {result} @{name}({', '.join(f'{t} {n}' for t, n in args)})"
+        if result == "void":
+            self.do(text)
+            return ""
+        return self.ins(text)
+
+    @staticmethod
+    def t(n: int, type_: str) -> str:
+        return type_ if n == 1 else f"<{n} x {type_}>"
+
+    @staticmethod
+    def k(n: int, type_: str, value: int | str) -> str:
+        """A constant of n lanes."""
+        return str(value) if n == 1 else f"splat ({type_} {value})"
+
+    def intrinsic(self, name: str, n: int, type_: str, *args: str) -> str:
+        """An LLVM intrinsic overloaded on one type, e.g. llvm.fma."""
+        suffix = {"half": "f16", "float": "f32", "double": "f64"}.get(type_, type_)
+        full = f"llvm.{name}.{suffix if n == 1 else f'v{n}{suffix}'}"
+        return self.call(self.t(n, type_), full, [(self.t(n, type_), a) for a in args])
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def start_block(self) -> None:
+        """Forget everything known of values: a new basic block of PTX begins."""
+        self.env, self.written, self.casts, self.splats = {}, set(), {}, {}
+        self.effects = False
+
+    def constant(self, value: int, bits: int) -> Val:
+        value &= (1 << bits) - 1
+        signed = value - (1 << bits) if bits > 1 and value >> (bits - 1) else value
+        return Val(bits, UNIFORM, [str(signed)], f"i{bits}", const=value)
+
+    def uniform(self, name: str, bits: int, type_: str = "") -> Val:
+        return Val(bits, UNIFORM, [name], type_ or f"i{bits}")
+
+    def varying(self, name: str, bits: int, type_: str = "") -> Val:
+        return Val(bits, None, [name], type_ or f"i{bits}")
+
+    def cast(self, name: str, old: str, new: str, n: int) -> str:
+        if old == new:
+            return name
+        key = (name, new, n)
+        if key not in self.casts:
+            text = self.k(n, old, name) if n > 1 and name.lstrip("-").isdigit() else name
+            self.casts[key] = self.ins(f"bitcast {self.t(n, old)} {text} to {self.t(n, new)}")
+        return self.casts[key]
+
+    def scalars(self, val: Val, type_: str, segments: int) -> list[str]:
+        """The bases of a flat value, one per segment."""
+        assert val.form is not None
+        names = [self.cast(n, val.type, type_, 1) for n in val.names]
+        return [names[i * len(names) // segments] for i in range(segments)]
+
+    def vector(self, val: Val, type_: str = "") -> str:
+        """All 32 lanes."""
+        type_ = type_ or f"i{val.bits}"
+        if val.form is None:
+            return self.cast(val.names[0], val.type, type_, 32)
+        key = (type_, str(val.form.stride), *val.names)
+        if key not in self.splats:
+            self.splats[key] = self._spread(val, type_)
+        return self.splats[key]
+
+    def _spread(self, val: Val, type_: str) -> str:
+        assert val.form is not None
+        kind, stride, count = f"i{val.bits}", val.form.stride, len(val.names)
+        if val.const is not None and stride == 0:
+            const = f"splat ({kind} {val.names[0]})"
+            return const if type_ == kind else self.ins(f"bitcast <32 x {kind}> {const} to <32 x {type_}>")
+        lane = 32 // count
+        source = val.type if stride == 0 else kind
+        vec = "poison"
+        for i, name in enumerate(val.names):
+            name = self.cast(name, val.type, source, 1)
+            vec = self.ins(f"insertelement <32 x {source}> {vec}, {source} {name}, i64 {i}")
+        index = ", ".join(f"i32 {i // lane}" for i in range(32))
+        vec = self.ins(f"shufflevector <32 x {source}> {vec}, <32 x {source}> poison, <32 x i32> <{index}>")
+        if stride:
+            half = 1 << (val.bits - 1)
+            steps = (((i % lane) * stride + half) % (2 * half) - half for i in range(32))
+            vec = self.ins(f"add <32 x {kind}> {vec}, <{', '.join(f'{kind} {s}' for s in steps)}>")
+        return self.cast(vec, source, type_, 32)
+
+    def refine(self, val: Val, segments: int) -> Val:
+        """The same value written with more segments."""
+        assert val.form is not None
+        if val.form.segments == segments:
+            return val
+        old, stride = val.form.segments, val.form.stride
+        names = []
+        for i in range(segments):
+            name = self.cast(val.names[i * old // segments], val.type, f"i{val.bits}", 1)
+            step = (i % (segments // old)) * (32 // segments) * stride
+            names.append(self.ins(f"add i{val.bits} {name}, {step}") if step else name)
+        return Val(val.bits, Form(segments, stride), names, f"i{val.bits}")
+
+    # -- operands --------------------------------------------------------------------------------
+
+    def register_bits(self, name: str) -> int:
+        return bits_of(self.unit.body.registers[name])
+
+    def read(self, operand: Operand, bits: int) -> Val:
+        """An operand as an integer of that many bits (cut off, or extended by zeros)."""
+        if isinstance(operand, Imm):
+            return self._immediate(operand, bits)
+        if isinstance(operand, Not):
+            return self.invert(self.read(operand.reg, 1))
+        if isinstance(operand, Sym):
+            return self.resize(self.unit.symbol(self, operand), bits)
+        if isinstance(operand, Reg):
+            return self.resize(self.register(operand.name), bits)
+        raise PtxError(f"operand {operand!r} is not a value in {self.where()}")
+
+    def _immediate(self, imm: Imm, bits: int) -> Val:
+        if imm.float_bits == 64 and bits == 32:  # a double literal where a float is wanted
+            import struct
+
+            number = struct.unpack("<d", struct.pack("<Q", imm.value))[0]
+            return self.constant(struct.unpack("<I", struct.pack("<f", number))[0], 32)
+        return self.constant(imm.value, bits)
+
+    def resize(self, val: Val, bits: int) -> Val:
+        if val.bits == bits:
+            return val
+        if val.const is not None:
+            return self.constant(val.const, bits)
+        word = "trunc" if bits < val.bits else "zext"
+        if word == "zext" and not val.flat:
+            val = self.varying(self.vector(val), val.bits)
+        n = 1 if val.form is not None else 32
+        names = [self.cast(x, val.type, f"i{val.bits}", n) for x in val.names]
+        names = [
+            self.ins(f"{word} {self.t(n, f'i{val.bits}')} {x} to {self.t(n, f'i{bits}')}") for x in names
+        ]
+        return Val(bits, val.form, names, f"i{bits}")
+
+    def invert(self, val: Val) -> Val:
+        if val.const is not None:
+            return self.constant(~val.const, val.bits)
+        if not val.flat:
+            val = self.varying(self.vector(val), val.bits)
+        n = 1 if val.form is not None else 32
+        one = "true" if val.bits == 1 else "-1"
+        kind = f"i{val.bits}"
+        names = [self.ins(f"xor {self.t(n, kind)} {x}, {self.k(n, kind, one)}") for x in val.names]
+        return Val(val.bits, val.form, names, kind)
+
+    def register(self, name: str) -> Val:
+        if name not in self.unit.body.registers:
+            return self.unit.special(self, name)
+        if name not in self.env:
+            self.env[name] = self.load_slot(name)
+        return self.env[name]
+
+    def slot_form(self, name: str) -> Form | None:
+        return self.unit.forms[name] if self.fast else None
+
+    def load_slot(self, name: str) -> Val:
+        bits = self.register_bits(name)
+        if name not in self.unit.slots:  # read before any write on every path: any value will do
+            return self.constant(0, bits)
+        form, (scalar, vector) = self.slot_form(name), self.unit.slots[name]
+        if form is None:
+            pointer = self.frame(vector)
+            if bits == 1:
+                mask = self.ins(f"load i32, ptr {pointer}, align 4")
+                return self.varying(self.ins(f"bitcast i32 {mask} to <32 x i1>"), 1)
+            return self.varying(self.ins(f"load <32 x i{bits}>, ptr {pointer}, align 64"), bits)
+        names = []
+        for i in range(form.segments):
+            pointer = self.frame(scalar + i * max(bits // 8, 1))
+            kind = "i8" if bits == 1 else f"i{bits}"
+            loaded = self.ins(f"load {kind}, ptr {pointer}")
+            names.append(self.ins(f"trunc i8 {loaded} to i1") if bits == 1 else loaded)
+        return Val(bits, form, names, f"i{bits}")
+
+    def frame(self, offset: int) -> str:
+        return self.ins(f"getelementptr inbounds i8, ptr %frame, i64 {offset}")
+
+    def warp_field(self, offset: int, type_: str) -> str:
+        pointer = self.ins(f"getelementptr inbounds i8, ptr %w, i64 {offset}")
+        return self.ins(f"load {type_}, ptr {pointer}")
+
+    def set_warp_field(self, offset: int, type_: str, value: str) -> None:
+        pointer = self.ins(f"getelementptr inbounds i8, ptr %w, i64 {offset}")
+        self.do(f"store {type_} {value}, ptr {pointer}")
+
+    def write(self, operand: Operand, val: Val) -> None:
+        """Give a register its new value, as far as the current guard allows."""
+        if not isinstance(operand, Reg):
+            raise PtxError(f"destination {operand!r} is not a register in {self.where()}")
+        if operand.name == "_":
+            return
+        bits = self.register_bits(operand.name)
+        if bits != val.bits:
+            val = self.resize(val, bits)
+        self.env[operand.name] = val
+        self.written.add(operand.name)
+
+    def store_slots(self, live_out: set[str]) -> None:
+        """At the end of a block: put what lives on into the frame."""
+        for name in sorted(self.written & live_out):
+            self.store_slot(name, self.env[name])
+
+    def in_slot_form(self, name: str, val: Val) -> list[str]:
+        """A value in the form in which the register is kept: scalars, or one vector."""
+        form = self.slot_form(name)
+        if form is None:
+            return [self.vector(val)]
+        if val.form is None and form.stride == 0:  # done by the runtime on vectors, though uniform
+            picks = [
+                f"extractelement <32 x {val.type}> {val.names[0]}, i64 {i * 32 // form.segments}"
+                for i in range(form.segments)
+            ]
+            val = Val(val.bits, form, [self.ins(p) for p in picks], val.type)
+        assert val.form is not None, (name, val, form, self.where())
+        assert val.form.stride == form.stride, (name, val, form, self.where())
+        val = self.refine(val, form.segments)
+        return [self.cast(part, val.type, f"i{val.bits}", 1) for part in val.names]
+
+    def store_slot(self, name: str, val: Val) -> None:
+        form, (scalar, vector) = self.slot_form(name), self.unit.slots[name]
+        parts = self.in_slot_form(name, val)
+        if form is not None:
+            for i, part in enumerate(parts):
+                pointer = self.frame(scalar + i * max(val.bits // 8, 1))
+                if val.bits == 1:
+                    part = self.ins(f"zext i1 {part} to i8")
+                self.do(f"store i{max(val.bits, 8)} {part}, ptr {pointer}")
+            return
+        pointer = self.frame(vector)
+        whole = parts[0]
+        if val.bits == 1:
+            new = self.ins(f"bitcast <32 x i1> {whole} to i32")
+            if self.mask is not None:
+                old = self.ins(f"load i32, ptr {pointer}, align 4")
+                changed = self.ins(f"xor i32 {new}, {old}")
+                changed = self.ins(f"and i32 {changed}, {self.mask_bits}")
+                new = self.ins(f"xor i32 {old}, {changed}")
+            self.do(f"store i32 {new}, ptr {pointer}, align 4")
+        elif self.mask is None:
+            self.do(f"store <32 x i{val.bits}> {whole}, ptr {pointer}, align 64")
+        else:
+            kind = f"<32 x i{val.bits}>"
+            old = self.ins(f"load {kind}, ptr {pointer}, align 64")
+            new = self.ins(f"select <32 x i1> {self.mask}, {kind} {whole}, {kind} {old}")
+            self.do(f"store {kind} {new}, ptr {pointer}, align 64")
+
+    def aside(self) -> AbstractContextManager[None]:
+        """For code on a path that does not come back: what it computes is not known afterwards."""
+
+        @contextmanager
+        def keep() -> Iterator[None]:
+            known = dict(self.casts), dict(self.splats)
+            yield
+            self.casts, self.splats = known
+
+        return keep()
+
+    # -- driving handlers ------------------------------------------------------------------------
+
+    def alu(self, bits: int, type_: str, operands: list[tuple[Val, str]], fn: Callable[..., str]) -> Val:
+        """Apply fn(n, *names) lane by lane: on scalars when all operands are flat, else on vectors."""
+        if all(v.flat for v, _ in operands) and not self.unit.force_vectors:
+            segments = max((v.form.segments for v, _ in operands if v.form), default=1)
+            columns = [self.scalars(v, t, segments) for v, t in operands]
+            names = [fn(1, *(c[i] for c in columns)) for i in range(segments)]
+            return Val(bits, Form(segments, 0), names, type_)
+        return Val(bits, None, [fn(32, *(self.vector(v, t) for v, t in operands))], type_)
+
+    def linear(self, val: Val) -> bool:
+        return val.form is not None and val.form.stride != 0
+
+    def spill(self, val: Val, type_: str = "") -> str:
+        """A pointer to the 32 lanes in memory, for runtime functions."""
+        kind = type_ or f"i{val.bits}"
+        vec = self.vector(val, kind)
+        size = FLOAT_BITS.get(kind) or int(kind[1:])
+        pointer = self.alloca(32 * size // 8)
+        self.do(f"store <32 x {kind}> {vec}, ptr {pointer}, align 64")
+        return pointer
+
+    def spill_all(self, vals: list[Val]) -> str:
+        """Several 32-bit (or 64-bit) values one after the other, register-major."""
+        size = vals[0].bits * 4
+        pointer = self.alloca(size * len(vals))
+        for i, val in enumerate(vals):
+            at = self.ins(f"getelementptr inbounds i8, ptr {pointer}, i64 {i * size}")
+            self.do(f"store <32 x i{val.bits}> {self.vector(val)}, ptr {at}, align 64")
+        return pointer
+
+    def reload(self, pointer: str, bits: int, index: int = 0) -> Val:
+        at = (
+            self.ins(f"getelementptr inbounds i8, ptr {pointer}, i64 {index * bits * 4}")
+            if index
+            else pointer
+        )
+        return self.varying(self.ins(f"load <32 x i{bits}>, ptr {at}, align 64"), bits)
+
+    def active_bits(self) -> str:
+        """The active lanes as an i32."""
+        return self.mask_bits
+
+    def string(self, text: str) -> str:
+        """A pointer to a constant C string."""
+        data = text.encode()
+        name = f"@str{self.unit.prefix}{self.count}_{len(self.strings)}"
+        escaped = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02x}" for b in data)
+        self.strings.append(f'{name} = private unnamed_addr constant [{len(data) + 1} x i8] c"{escaped}\\00"')
+        return name
+
+    def where(self) -> str:
+        text = self.instr.text if self.instr else "?"
+        return f"`{text}` in {self.unit.function.name}"
+
+    def unsupported(self, what: str) -> UnsupportedError:
+        return UnsupportedError(f"{what} is not supported by the simulated GPU ({self.where()})")
+
+    def special_form(self, name: str) -> Form | None:
+        return special_form(name, self.unit.block_shape)

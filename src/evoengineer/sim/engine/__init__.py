@@ -1,0 +1,1 @@
+"""From PTX to running kernels: modules, compiled images, launches, memory."""

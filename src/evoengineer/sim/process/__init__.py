@@ -1,0 +1,1 @@
+"""The device process: commands come in over a socket and are carried out."""

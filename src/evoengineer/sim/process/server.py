@@ -1,0 +1,233 @@
+"""The device process: `python -m evoengineer.sim.process.server --fd N --device sim:rtx4090 --threads N`.
+
+Reads commands from the client's socket, has them carried out, answers. It ends with its client: at goodbye, or
+at once, even in the middle of a kernel, when the other side of the socket is gone. Exit codes: 0, or
+EXIT_DEVICE_ERROR if any kernel or module failed, whether or not the program looked.
+
+With `--control-fd M` it belongs to whoever holds the other end of that socket (control.py): clients come and
+go, reports are kept as data instead of printed, and the process ends with the control socket only.
+"""
+
+import argparse
+import array
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import termios
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from evoengineer.errors import EvoEngineerError
+from evoengineer.lifetime import die_with_parent
+from evoengineer.sim.options import DeviceOptions, Limits
+from evoengineer.sim.process.client_link import ClientLink, ProtocolError
+from evoengineer.sim.process.commands import UNKNOWN, ClientGone, Commands
+from evoengineer.sim.process.control_service import ControlService
+from evoengineer.sim.wire import protocol
+from evoengineer.sim.wire.protocol import Op
+
+EXIT_DEVICE_ERROR = 3
+EXIT_CANNOT_START = 4
+_GONE = select.POLLRDHUP | select.POLLHUP | select.POLLERR
+
+
+class Server:
+    """One client at a time, and the control socket if there is one."""
+
+    def __init__(self, options: DeviceOptions, control: socket.socket | None, host_bytes: int) -> None:
+        self.commands = Commands(options, host_bytes, quiet=control is not None)
+        self._control = ControlService(control, self) if control is not None else None
+        self._link: ClientLink | None = None
+        self._client_end: socket.socket | None = None
+        self._watcher: threading.Thread | None = None
+        self._profile_file = Path(options.profile_file) if options.profile_file else None
+        if control is not None:
+            threading.Thread(target=_end_with, args=(control, lambda: os._exit(0)), daemon=True).start()
+
+    # -- clients -----------------------------------------------------------------------------------
+
+    def attach(self, sock: socket.socket) -> None:
+        """Serve this client from now on; the device is as new."""
+        self.detach()
+        here, self._client_end = socket.socketpair()
+        self.commands.begin_client(here)
+        self._link = ClientLink(sock)
+        self._watcher = threading.Thread(target=_end_with, args=(sock, self._client_gone), daemon=True)
+        self._watcher.start()
+
+    def detach(self) -> None:
+        """Let go of the client. Its work stays to be marked, its memory to be read."""
+        link, self._link = self._link, None
+        if link is None:
+            return
+        link.flush()
+        with contextlib.suppress(OSError):  # the other side was quicker
+            link.sock.shutdown(socket.SHUT_RDWR)  # also wakes the watcher
+        if self._watcher is not None:
+            self._watcher.join()
+        link.sock.close()
+        if self._client_end is not None:
+            self._client_end.close()
+        self.commands.end_client()
+
+    def _client_gone(self) -> None:
+        """(Another thread.) Whatever runs now runs for nobody."""
+        if self._control is None:
+            os._exit(self.exit_code())
+        self.commands.interrupt()
+
+    def exit_code(self) -> int:
+        return EXIT_DEVICE_ERROR if self.commands.failed else 0
+
+    # -- the loop ----------------------------------------------------------------------------------
+
+    def serve(self) -> int:
+        """Until the client says goodbye or goes; with a control socket: until that closes."""
+        cold = True
+        while self._link is not None or self._control is not None:
+            if cold and not self._wait(0):
+                self.commands.engine.warm_up()  # nobody waits for us: the first module will
+                cold = False
+            self._wait()
+            if self._control is not None and not self._control.step():
+                return self.exit_code()
+            if self._link is not None and not self._link.behind:
+                self._link.fill()
+                self.run_commands()
+            if self._link is not None and self._link.ended:
+                self.detach()
+        return self.exit_code()
+
+    def _wait(self, milliseconds: int | None = None) -> bool:
+        """Until there is something to do; whether there is, if the time is limited."""
+        poll = select.poll()
+        link = self._link
+        if link is not None:
+            link.flush()
+            poll.register(link.sock, select.POLLOUT if link.behind else select.POLLIN)
+        if self._control is not None:
+            poll.register(self._control.sock, select.POLLIN)
+        return bool(poll.poll(milliseconds))
+
+    def drain(self) -> None:
+        """Carry out what the client had sent by now, so that a mark counts it."""
+        if self._link is None:
+            return
+        waiting = _readable_bytes(self._link.sock)
+        while self._link is not None and waiting > 0:
+            count = self._link.fill()
+            if not count:
+                break
+            waiting -= count
+            self.run_commands()
+        self.run_commands()
+
+    def run_commands(self) -> None:
+        """Carry out every whole command that has arrived."""
+        while (link := self._link) is not None:
+            try:
+                command = None if self.commands.interrupted else link.next_command()
+                if command is None:
+                    return
+                self._carry_out(link, *command)
+            except ProtocolError as error:
+                self.commands.refuse_client(str(error))
+                link.ended = True
+                return
+            except ClientGone:
+                link.ended = True
+                return
+            if command[0] == Op.GOODBYE:
+                link.ended = True
+                return
+
+    def _carry_out(self, link: ClientLink, op: int, flags: int, payload: bytes) -> None:
+        try:
+            status, result = self.commands.execute(op, memoryview(payload))
+        except ClientGone:
+            raise
+        except Exception:
+            # A defect of ours: say where, and fail every call from here on instead of hanging the program.
+            self.commands.internal_error(traceback.format_exc())
+            status, result = UNKNOWN, b""
+        if op == Op.GOODBYE and self._profile_file is not None:  # before the client goes, and we with it
+            profiles = [profile.to_json() for profile in self.commands.profiles]
+            self._profile_file.write_text(json.dumps(profiles))
+        if op == Op.HELLO and self._client_end is not None:
+            link.send_files([self.commands.host_memory_fd, self._client_end.fileno()])
+            self._client_end.close()
+            self._client_end = None
+        if flags & protocol.REPLY:
+            output = self.commands.take_output() if flags & protocol.OUTPUT else b""
+            head = protocol.REPLY_HEADER.pack(status, self.commands.sticky, len(result), len(output))
+            link.send(head + result + output)
+
+
+def _end_with(sock: socket.socket, then: Callable[[], None]) -> None:
+    """Call `then` as soon as nobody holds the other end of the socket, whatever else goes on."""
+    poll = select.poll()
+    poll.register(sock.fileno(), _GONE)
+    poll.poll()
+    then()
+
+
+def _readable_bytes(sock: socket.socket) -> int:
+    count = array.array("i", [0])
+    try:
+        fcntl.ioctl(sock.fileno(), termios.FIONREAD, count)
+    except OSError:
+        return 0
+    return count[0]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="evoengineer.sim.process.server", description=__doc__)
+    parser.add_argument("--fd", type=int, required=True, help="our end of the client's socket")
+    parser.add_argument("--control-fd", type=int, default=-1, help="our end of the owner's socket")
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--check", default="", help="comma-separated names, as resolved by the command line")
+    parser.add_argument("--max-instructions", type=int, default=0)
+    parser.add_argument("--max-seconds", type=float, default=0.0)
+    parser.add_argument("--sample-blocks", type=int, default=0)
+    parser.add_argument("--sampled-only", action="store_true")
+    parser.add_argument("--profile-file", default="")
+    parser.add_argument("--host-bytes", type=int, default=0, help="size of the memory shared with the client")
+    given = parser.parse_args(arguments)
+    die_with_parent()
+    # The terminal's Ctrl-C goes to the program; we end with it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    checks = frozenset(name for name in given.check.split(",") if name)
+    limits = Limits(given.max_instructions, given.max_seconds)
+    control = socket.socket(fileno=given.control_fd) if given.control_fd >= 0 else None
+    try:
+        options = DeviceOptions(
+            given.device,
+            given.threads,
+            checks,
+            limits,
+            sample_blocks=given.sample_blocks,
+            sampled_only=given.sampled_only,
+            profile_file=given.profile_file,
+        )
+        server = Server(options, control, given.host_bytes)
+    except EvoEngineerError as error:
+        sys.stderr.write(
+            f"evoengineer: the simulated GPU cannot start: {error}\n{error.details}".rstrip() + "\n"
+        )
+        return EXIT_CANNOT_START
+    server.attach(socket.socket(fileno=given.fd))
+    return server.serve()
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)  # at once: nothing here needs the interpreter's orderly end

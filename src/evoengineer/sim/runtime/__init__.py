@@ -1,0 +1,1 @@
+"""What runs kernels: warps, memory and checks in C++, and the Python side that builds, loads and calls it."""

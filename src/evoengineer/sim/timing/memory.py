@@ -1,0 +1,218 @@
+"""Where a launch's traffic goes: from the caches' view of single blocks to the DRAM bytes of the whole grid.
+
+The replay (runtime/caches.cpp) says, block by block, which sectors L1 and the block's part of L2 serve, and which
+are *cold*. A cold sector costs DRAM traffic unless another block brings it in: blocks that run at the same time
+walk through shared data together, so what a wave of blocks has in common is fetched once. Which blocks share
+follows from whether a footprint moves along each axis of the grid. From wave to wave data survives as far as the
+L2 can hold what a wave touches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evoengineer.sim.timing.counters import Footprint
+
+_PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes of the whole grid."""
+
+    dram_read: float
+    dram_written: float
+    pieces: float  # contiguous stretches that they come in, as far as blocks that run together go
+    cold: float  # read by blocks that had not read them before
+    touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
+    far: Mapping[int, float]  # allocation → cold reads that take as long as DRAM does, of all
+    near: Mapping[int, float]  # the same: those that find in L1 what blocks before theirs brought
+
+    @property
+    def dram_share(self) -> float:
+        """Of cold reads: how much comes from DRAM rather than from what other blocks brought into L2."""
+        return min(self.dram_read / self.cold, 1.0) if self.cold else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """How the footprint of a block in one allocation depends on the block's index."""
+
+    along: tuple[bool, bool, bool]  # does it move with x, y, z?
+    read_bytes: float  # by one block
+    written_bytes: float
+    fresh: float  # part of a footprint that its neighbour before it has not touched
+    refetched_bytes: float  # read again by the same block, as its part of L2 is too small
+    run_bytes: float  # length of its contiguous stretches, as they come up in time
+    joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
+    span_bytes: int  # from the lowest to the highest byte that any block touches: no more can be different
+    roams: bool  # does each block range over most of the span?
+    common: bool  # do most blocks touch it at all?
+
+
+def grid_traffic(
+    footprints: Sequence[Footprint],
+    samples: Sequence[int],
+    weights: Sequence[float],
+    grid: tuple[int, int, int],
+    wave: int,
+    l2_bytes: int,
+    scale: float,
+    resident: Mapping[int, float],
+    l1_bytes: int = 0,
+) -> Traffic:
+    """`wave` blocks run at a time; `scale` makes up for a trace cut short; `resident` maps allocations to the
+    fraction of them that L2 holds when the launch begins."""
+    motions = {
+        start: _motion(prints, samples, weights, grid, scale)
+        for start, prints in _by_allocation(footprints).items()
+    }
+    blocks = grid[0] * grid[1] * grid[2]
+    wave = max(min(wave, blocks), 1)
+    footprint = sum(
+        min(
+            distinct_blocks(m.along, grid, wave) * m.fresh * (m.read_bytes + m.written_bytes),
+            m.span_bytes,
+        )
+        for m in motions.values()
+    )
+    kept = kept_fraction(footprint, l2_bytes)
+    read = written = cold = pieces = 0.0
+    touched: dict[int, float] = {}
+    far: dict[int, float] = {}
+    near: dict[int, float] = {}
+    for start, m in motions.items():
+        everywhere = distinct_blocks(m.along, grid, blocks)
+        in_waves = blocks // wave * distinct_blocks(m.along, grid, wave)
+        if blocks % wave:
+            in_waves += distinct_blocks(m.along, grid, blocks % wave)
+        repeated = max(in_waves - everywhere, 0.0) * m.fresh
+        again = repeated * (1 - kept)
+        asked = everywhere * m.fresh * m.read_bytes
+        volume = min(asked, float(m.span_bytes))
+        stored = min(everywhere * m.fresh * m.written_bytes, float(m.span_bytes))
+        fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
+        # What exceeds the span is read by several blocks: by neighbours soon, by blocks that roam at any time.
+        fetched += (asked - volume) * (1 - (min(l2_bytes / m.span_bytes, 1.0) if m.roams else kept))
+        fetched += in_waves * m.fresh * m.refetched_bytes
+        # What L2 holds is written there again, and leaves it some time later.
+        evicted = stored * (1 - resident.get(start, 0.0)) + again * m.written_bytes
+        read += fetched
+        # Blocks that want the same at once all wait for it. Neighbours do, where they overlap; blocks that roam
+        # come to the same places at any time.
+        walked = (asked if m.roams else volume) + repeated * m.read_bytes
+        walked += in_waves * m.fresh * m.refetched_bytes
+        far[start] = min(fetched / walked, 1.0) if walked else 1.0
+        common = m.read_bytes if not any(m.along) else float(m.span_bytes) if m.roams else math.inf
+        near[start] = max(1 - wave / blocks, 0.0) if m.common and common <= l1_bytes / 2 else 0.0
+        written += evicted
+        pieces += (fetched + evicted) / _joined_run(m, grid, wave)
+        cold += blocks * (m.read_bytes + m.refetched_bytes)
+        touched[start] = max(volume, stored)
+    return Traffic(read, written, pieces, cold, touched, far, near)
+
+
+def _joined_run(m: Motion, grid: tuple[int, int, int], wave: int) -> float:
+    """Contiguous bytes once the stretches of blocks that run together are joined."""
+    run, left = m.run_bytes, float(wave)
+    for axis in range(3):
+        extent = min(float(grid[axis]), max(left, 1.0))
+        if m.joins[axis]:
+            run *= extent
+        left /= grid[axis]
+    return max(min(run, float(m.span_bytes)), 32.0)
+
+
+def kept_fraction(footprint: float, l2_bytes: int) -> float:
+    """Of what a wave touched, how much is still in L2 a wave later: all if it fits, none at twice the size."""
+    return min(max(2 - footprint / l2_bytes, 0.0), 1.0)
+
+
+def distinct_blocks(along: tuple[bool, bool, bool], grid: tuple[int, int, int], run: int) -> float:
+    """Among `run` blocks in a row: how many different footprints, if they move along these axes only?"""
+    x, y, z = grid
+    run = min(run, x * y * z)
+    rows = min((run - 1) / x + 1, float(y * z))
+    planes = min((run - 1) / (x * y) + 1, float(z))
+    in_x = min(run, x) if along[0] else 1
+    if along[1] and along[2]:
+        others = rows
+    elif along[1]:
+        others = min(rows, float(y))
+    else:
+        others = planes if along[2] else 1.0
+    if along[0] and along[1] and along[2]:
+        return float(run)
+    return min(in_x * others, float(run))
+
+
+def _by_allocation(footprints: Sequence[Footprint]) -> dict[int, list[Footprint]]:
+    found: dict[int, list[Footprint]] = defaultdict(list)
+    for each in footprints:
+        found[each.allocation].append(each)
+    return found
+
+
+def _motion(
+    prints: list[Footprint],
+    samples: Sequence[int],
+    weights: Sequence[float],
+    grid: tuple[int, int, int],
+    scale: float,
+) -> Motion:
+    at = {_place(samples[p.sample], grid): p for p in prints}
+    largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
+    touched = max(largest.read_bytes, largest.written_bytes)
+    run = (largest.read_bytes + largest.written_bytes + largest.refetched_bytes) / max(largest.jumps, 1)
+    along, joins = [False, False, False], [False, False, False]
+    shifts: list[float] = []
+    for axis in range(3):
+        if grid[axis] == 1:
+            continue
+        moves = _steps(at, axis)
+        moved = sorted(abs(m) for m in moves if m)
+        along[axis] = bool(moved) or not moves
+        if moved:
+            shift = moved[len(moved) // 2]
+            shifts.append(shift)
+            joins[axis] = shift <= max(run, _PAGE_BYTES)
+    count = sum(weights)
+    read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
+    written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
+    refetched = scale * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
+    extent = max(largest.high - largest.low, 1)
+    span = max(p.high for p in prints) - min(p.low for p in prints)
+    fresh = 1.0
+    if touched > 0.5 * extent and sum(along) == 1 and shifts:  # a window that slides by less than its length
+        fresh = min(1.0, shifts[0] / extent)
+    return Motion(
+        (along[0], along[1], along[2]),
+        read,
+        written,
+        fresh,
+        refetched,
+        run,
+        (joins[0], joins[1], joins[2]),
+        span,
+        extent > span / 2,
+        sum(weights[p.sample] for p in prints) > count / 2,
+    )
+
+
+def _steps(at: Mapping[tuple[int, int, int], Footprint], axis: int) -> list[float]:
+    """How far the footprint moves from sampled blocks to their sampled neighbours along the axis."""
+    found = []
+    for place, first in at.items():
+        other = list(place)
+        other[axis] += 1
+        second = at.get((other[0], other[1], other[2]))
+        if second is not None:
+            found.append(float(second.low - first.low or second.high - first.high))
+    return found
+
+
+def _place(index: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    return index % grid[0], index // grid[0] % grid[1], index // grid[0] // grid[1]

@@ -1,0 +1,238 @@
+"""Takes launches from counters to profiles, and remembers what it has seen.
+
+A launch that repeats an earlier one (same code, shape and parameters, but for where its buffers lie) is not
+counted again. What L2 holds is carried from launch to launch, so a repeated launch on small data runs from L2,
+as it does on a card.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import hashlib
+import os
+import pickle
+import tempfile
+from collections import OrderedDict
+from collections.abc import Hashable
+from functools import cache
+from pathlib import Path
+
+from evoengineer.card.profile import Profile
+from evoengineer.files import cache_dir
+from evoengineer.sim.codegen.image import KernelImage
+from evoengineer.sim.codegen.program import LinkedModule
+from evoengineer.sim.runtime.native import Memory, load_runtime
+from evoengineer.sim.timing.analysis import analyse
+from evoengineer.sim.timing.code import KernelCode, kernel_code
+from evoengineer.sim.timing.counters import read_counters, replay
+from evoengineer.sim.timing.memory import kept_fraction
+from evoengineer.sim.timing.profile import LaunchProfile
+from evoengineer.sim.timing.ptxas import Assembler, Resources
+from evoengineer.sim.timing.report import launch_profile
+from evoengineer.sim.timing.sampling import choose_blocks, weigh_blocks
+from evoengineer.sim.timing.sass import MachineCode, read_code
+from evoengineer.sim.timing.shape import Measured, Shape
+
+TRACED_REQUESTS = 400_000  # of all samples together
+_LEAST_TRACE = 256  # per warp
+_REMEMBERED = 4096
+_MANY_BLOCKS = 4096  # in a larger grid edges matter less, and its blocks are often larger: fewer are counted
+_LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
+
+
+class Residency:
+    """Which allocations the L2 holds, and how much of each, least recently used first."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._held: OrderedDict[int, float] = OrderedDict()
+
+    def fractions(self, touched: dict[int, float]) -> dict[int, float]:
+        """Of what a launch will touch: the part that is there, and stays until it is wanted."""
+        kept = kept_fraction(sum(touched.values()), self._capacity)
+        return {
+            start: kept * min(self._held.get(start, 0.0) / size, 1.0)
+            for start, size in touched.items()
+            if size
+        }
+
+    def touch(self, touched: dict[int, float]) -> None:
+        for start, size in touched.items():
+            self._held.pop(start, None)
+            self._held[start] = min(size, float(self._capacity))
+        while len(self._held) > 1 and sum(self._held.values()) > self._capacity:
+            self._held.popitem(last=False)
+
+    def forget(self, start: int) -> None:
+        self._held.pop(start, None)
+
+
+@cache
+def _reader_version() -> str:
+    """Changes whenever the code that reads code changes."""
+    here = Path(__file__).parent
+    names = ("arithmetic.py", "code.py", "opcodes.py", "sass.py")
+    return hashlib.sha256(b"".join((here / name).read_bytes() for name in names)).hexdigest()
+
+
+class _KeptCode:
+    """A kernel's code on disk, beside its plan: reading PTX and cubin again takes a while for large kernels."""
+
+    def __init__(self, image: KernelImage, cubin: bytes) -> None:
+        digest = hashlib.sha256(_reader_version().encode() + cubin).hexdigest()[:16]
+        self._path = cache_dir("kernels") / f"{image.key}.{digest}.code"
+
+    def load(self) -> KernelCode | None:
+        try:
+            found = pickle.loads(self._path.read_bytes())
+        except (OSError, pickle.PickleError, EOFError, AttributeError, ImportError):
+            return None  # absent, or cut off by a full disk: it is made again
+        return found if isinstance(found, KernelCode) else None
+
+    def save(self, code: KernelCode) -> None:
+        handle, partial = tempfile.mkstemp(dir=self._path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(pickle.dumps(code, protocol=5))
+        os.replace(partial, self._path)
+
+
+class Profiler:
+    def __init__(self, card: Profile, memory: Memory, sample_blocks: int, sample_seed: int = 0) -> None:
+        self._card, self._memory, self._limit, self._seed = card, memory, sample_blocks, sample_seed
+        self._assemblers: dict[str, Assembler] = {}
+        self._machine: dict[str, dict[str, MachineCode]] = {}
+        self._codes: dict[str, KernelCode] = {}
+        self._measured: OrderedDict[Hashable, Measured] = OrderedDict()
+        self._buffers: dict[Hashable, tuple[int, ...]] = {}
+        self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, float]]] = {}
+        self.residency = Residency(card.l2_bytes)
+
+    def assemble(self, module: LinkedModule) -> None:
+        """Start ptxas on a module's texts; results are asked for when the first kernel has been counted."""
+        for text in module.texts:
+            if text not in self._assemblers and ".entry" in text:
+                self._assemblers[text] = Assembler(text, self._card.sm)
+
+    def samples(self, grid: tuple[int, int, int]) -> tuple[int, ...]:
+        many = grid[0] * grid[1] * grid[2] > _MANY_BLOCKS
+        return choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit, self._seed)
+
+    def trace_limit(self, samples: int, warps: int) -> int:
+        return max(TRACED_REQUESTS // max(samples * warps, 1), _LEAST_TRACE)
+
+    def resources(self, image: KernelImage, guess: int) -> Resources:
+        """Registers and spills of a kernel, from ptxas if it could be asked."""
+        text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
+        assembler = self._assemblers.get(text)
+        known = assembler.result().resources.get(image.kernel) if assembler else None
+        return known or Resources(guess, 0, 0, estimated=True)
+
+    def code(self, image: KernelImage) -> KernelCode:
+        if image.key not in self._codes:
+            text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
+            assembler = self._assemblers.get(text)
+            cubin = assembler.result().cubin if assembler else b""
+            kept = _KeptCode(image, cubin)
+            found = kept.load()
+            if found is None:
+                if text not in self._machine:
+                    self._machine[text] = read_code(cubin) if cubin else {}
+                own = image.module.text_of.get(image.kernel, 0)
+                names = frozenset(name for name, number in image.module.text_of.items() if number == own)
+                found = kernel_code(image.program, self._machine[text].get(image.kernel), names)
+                kept.save(found)
+            self._codes[image.key] = found
+        return self._codes[image.key]
+
+    def key(
+        self,
+        image: KernelImage,
+        grid: tuple[int, int, int],
+        shared_bytes: int,
+        params: bytes,
+        words: tuple[tuple[int, int], ...],
+    ) -> Hashable:
+        """Equal for launches that may share a profile; `words` are offset and size of each parameter."""
+        parts: list[Hashable] = [image.key, grid, shared_bytes]
+        for offset, size in words:
+            data = params[offset : offset + size]
+            if size == 8:
+                found = self._memory.find(int.from_bytes(data, "little"))
+                if found is not None and found.inside:
+                    parts.append((found.bytes, int.from_bytes(data, "little") - found.start))
+                    continue
+            parts.append(data)
+        return tuple(parts)
+
+    def known(self, key: Hashable) -> bool:
+        return key in self._measured
+
+    def buffers(self, params: bytes, words: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+        """Allocations that a launch's parameters point into, in order."""
+        found = []
+        for offset, size in words:
+            if size == 8:
+                at = self._memory.find(int.from_bytes(params[offset : offset + size], "little"))
+                found.append(at.start if at is not None and at.inside else 0)
+        return tuple(found)
+
+    def measure(
+        self,
+        key: Hashable,
+        shape: Shape,
+        image: KernelImage,
+        samples: tuple[int, ...],
+        buffers: tuple[int, ...] = (),
+    ) -> None:
+        """Read the counters of the launch that has just run."""
+        self._buffers[key] = buffers
+        runtime = load_runtime()
+        sites = len(image.plan.sites)
+        code = self.code(image)
+        weights = weigh_blocks(shape.grid, samples)
+        counters = read_counters(runtime, samples, weights, code.instructions, sites)
+        share = max(shape.resident, 1)
+        caches, footprints = replay(
+            runtime,
+            weights,
+            sites,
+            shape.l1_bytes // share,
+            self._card.l2_bytes // (share * self._card.sm_count),
+        )
+        runtime.rt_count_release()
+        self._measured[key] = Measured(shape, code, counters, tuple(caches), tuple(footprints))
+        while len(self._measured) > _REMEMBERED:
+            old, _ = self._measured.popitem(last=False)
+            self._evaluated.pop(old, None)
+            self._buffers.pop(old, None)
+
+    def evaluate(self, key: Hashable, name: str, buffers: tuple[int, ...] = ()) -> LaunchProfile:
+        """The profile of a measured launch, with L2 as it is now; `buffers` are those of this launch."""
+        measured = self._measured[key]
+        cold = self._evaluated.get(key)
+        if cold is None:
+            analysis = analyse(measured, {})
+            cold = (launch_profile(name, measured, analysis), dict(analysis.traffic.touched))
+            self._evaluated[key] = cold
+        profile, touched = cold
+        moved = dict(zip(self._buffers.get(key, ()), buffers, strict=False))
+        here = {moved.get(start, start): size for start, size in touched.items()}
+        held = self.residency.fractions(here)
+        fractions = {
+            start: round(held.get(moved.get(start, start), 0.0), 2)
+            for start in touched
+            if held.get(moved.get(start, start), 0.0) > _LITTLE
+        }
+        if fractions:
+            warm_key = (key, tuple(sorted(fractions.items())))
+            warm = self._evaluated.get(warm_key)
+            if warm is None:
+                warm = (launch_profile(name, measured, analyse(measured, fractions)), touched)
+                self._evaluated[warm_key] = warm
+            profile = warm[0]
+        self.residency.touch(here)
+        return profile
+
+
+def count_bytes_array(code: KernelCode) -> c.Array[c.c_uint8]:
+    return (c.c_uint8 * max(len(code.count_bytes), 1)).from_buffer_copy(code.count_bytes or b"\0")

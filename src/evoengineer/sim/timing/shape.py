@@ -1,0 +1,71 @@
+"""A launch's configuration on a card, and what was counted of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evoengineer.card.occupancy import KernelResources, occupancy_limits
+from evoengineer.card.profile import Profile
+from evoengineer.sim.timing.code import KernelCode
+from evoengineer.sim.timing.counters import Counters, Footprint, SiteCache
+from evoengineer.sim.timing.ptxas import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A launch's configuration on a card."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    resources: Resources
+    card: Profile
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def warps(self) -> int:
+        return -(-self.threads // 32)
+
+    def limits(self) -> dict[str, int]:
+        kernel = KernelResources(self.threads, self.shared_bytes, self.resources.registers)
+        return occupancy_limits(self.card, kernel)
+
+    @property
+    def fitting(self) -> int:
+        """Blocks that fit on one multiprocessor."""
+        return max(min(self.limits().values()), 1)
+
+    @property
+    def resident(self) -> int:
+        """Blocks that are there at once: never more than the grid gives each multiprocessor."""
+        return min(self.fitting, -(-self.blocks // self.card.sm_count))
+
+    @property
+    def l1_bytes(self) -> int:
+        """What the shared memory of resident blocks leaves of the common storage."""
+        card = self.card
+        if not self.shared_bytes:
+            shared = 0
+        else:
+            need = self.fitting * (self.shared_bytes + card.shared_reserved_bytes)
+            sizes = [1024 * size for size in card.shared_carveouts_kib]
+            shared = next((size for size in sorted(sizes) if size >= need), max(sizes))
+        return max(card.l1_shared_bytes_per_sm - shared, 16384)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was counted in a launch and stays the same when it is repeated."""
+
+    shape: Shape
+    code: KernelCode
+    counters: Counters
+    caches: tuple[SiteCache, ...]
+    footprints: tuple[Footprint, ...]

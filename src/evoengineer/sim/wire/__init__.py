@@ -1,0 +1,1 @@
+"""What a client and the device process say to each other."""

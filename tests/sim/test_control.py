@@ -1,0 +1,318 @@
+"""The owner's side of a device process: what it learns, what it can change, and that it outlives its clients."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from evoengineer.errors import DeviceError, UsageError
+from evoengineer.sim.control import ControlledDevice
+from evoengineer.sim.device import SimDevice, SimModule
+from evoengineer.sim.options import DeviceOptions, Limits
+from evoengineer.sim.wire import protocol
+from evoengineer.sim.wire.protocol import Op
+
+OPTIONS = DeviceOptions("sim:rtx4090", 1, limits=Limits(max_seconds=20.0))
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+
+# out[order of the block's turn] = block; every block takes a number.
+ORDER = (
+    HEAD
+    + """
+.visible .entry order(.param .u64 out, .param .u64 counter) {
+    .reg .b32 %r<4>; .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [counter];
+    mov.u32 %r1, %ctaid.x;
+    atom.global.add.u32 %r2, [%rd2], 1;
+    mul.wide.u32 %rd3, %r2, 4; add.s64 %rd4, %rd1, %rd3;
+    st.global.u32 [%rd4], %r1; ret;
+}
+.visible .entry copy(.param .u64 out, .param .u64 in) {
+    .reg .b32 %r<4>; .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [in];
+    mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd2, %rd3; ld.global.u32 %r2, [%rd4];
+    add.s64 %rd5, %rd1, %rd3; st.global.u32 [%rd5], %r2; ret;
+}
+.visible .entry endless(.param .u64 out) {
+    .reg .b32 %r<2>; .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+again: ld.volatile.global.u32 %r1, [%rd1]; bra again;
+}
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[ControlledDevice]:
+    with ControlledDevice(OPTIONS) as device:
+        yield device
+
+
+@pytest.fixture
+def owner(process: ControlledDevice) -> ControlledDevice:
+    """A device as new, in the process that all tests share."""
+    process.new_client()
+    process.configure(
+        checks=frozenset(), block_order="ascending", threads=1, max_seconds=20.0, max_instructions=0
+    )
+    process.configure(memory_bytes=24 << 30)
+    return process
+
+
+def connect(owner: ControlledDevice) -> tuple[SimDevice, SimModule]:
+    client = SimDevice(OPTIONS, owner.client_fd)
+    return client, client.load(ORDER)
+
+
+def test_region_says_what_the_client_did(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    data = client.upload(np.arange(32, dtype=np.int32))
+    out = client.allocate(32, np.int32)
+    before = owner.mark()
+    assert before.module_loads == 1
+    assert before.host_to_device_bytes == 128
+    assert before.device_allocations == 2
+    client.launch(module["copy"], 1, 32, [out, data])
+    assert client.download(out)[31] == 31
+    region = owner.mark()
+    assert region.failure is None
+    assert region.device_to_host_bytes == 128
+    assert region.host_to_device_bytes == 0
+    assert [(each.kernel, each.grid, each.block) for each in region.launches] == [
+        ("copy", (1, 1, 1), (32, 1, 1))
+    ]
+    assert region.launches[0].elapsed_ns is not None
+    assert region.elapsed_ns > region.launches[0].elapsed_ns > 0
+    assert owner.mark().elapsed_ns == 0
+
+
+def test_mark_counts_what_was_sent_and_never_awaited(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    data = client.upload(np.arange(32, dtype=np.int32))
+    for _ in range(50):
+        client.launch(module["copy"], 1, 32, [data, data])
+    assert owner.mark().launch_count == 50
+
+
+def test_work_on_side_streams_counts(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    data = client.upload(np.arange(32, dtype=np.int32))
+    client.synchronize()
+    owner.mark()
+    client._post(Op.STREAM_CREATE, protocol.STREAM.pack(7, 1))
+    parameters = data.address.to_bytes(8, "little") * 2
+    launch = protocol.LAUNCH.pack(module["copy"].number, 7, 1, 1, 1, 32, 1, 1, 0, 0)
+    client._post(Op.LAUNCH, launch + parameters)
+    region = owner.mark()
+    assert region.launches[0].elapsed_ns is not None
+    assert region.elapsed_ns >= region.launches[0].elapsed_ns
+
+
+def test_host_visible_memory_is_counted(owner: ControlledDevice) -> None:
+    client, _ = connect(owner)
+    owner.mark()
+    for kind in (2, 3):
+        client._call(Op.ALLOC, protocol.ALLOC.pack(4096, kind, 256))
+    client._call(Op.HOST_REGISTER, protocol.PAIR.pack(0x7F0000000000, 8192))
+    region = owner.mark()
+    assert (region.host_visible_allocations, region.host_visible_bytes) == (3, 16384)
+    assert {each.kind for each in owner.allocations()} == {"managed", "pinned"}
+
+
+@pytest.mark.parametrize("order", ["ascending", "reversed"])
+def test_order_of_blocks(owner: ControlledDevice, order: str) -> None:
+    owner.configure(block_order=order)  # type: ignore[arg-type]
+    client, module = connect(owner)
+    out, counter = client.upload(np.zeros(300, np.int32)), client.upload(np.zeros(1, np.int32))
+    client.launch(module["order"], (5, 3, 2), 1, [out, counter])
+    blocks = client.download(out)[:30]
+    expected = np.tile(np.arange(5), 6)
+    assert list(blocks) == list(expected if order == "ascending" else expected[::-1])
+
+
+def test_a_failure_arrives_as_data(owner: ControlledDevice, capfd: pytest.CaptureFixture[str]) -> None:
+    client, module = connect(owner)
+    small = client.allocate(4, np.int32)
+    client.launch(module["copy"], 1, 32, [small, small])
+    with pytest.raises(DeviceError):
+        client.synchronize()
+    failure = owner.mark().failure
+    assert failure is not None
+    assert (failure.kind, failure.code) == ("out_of_bounds", 700)
+    assert "Invalid __global__ read of size 4 bytes" in failure.report
+    assert "by thread (4,0,0) in block (0,0,0)" in failure.report
+    assert owner.mark().failure == failure, "it stays until a reset"
+    assert capfd.readouterr().err == ""
+    client._call(Op.RESET, b"")
+    region = owner.mark()
+    assert region.resets == 1
+    assert owner.mark().failure is None
+
+
+def test_checks_are_switched_between_launches(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    fresh, out = client.allocate(32, np.int32), client.allocate(32, np.int32)
+    client.launch(module["copy"], 1, 32, [out, fresh])
+    assert owner.mark().failure is None
+    owner.configure(checks=frozenset({"init"}))
+    client.launch(module["copy"], 1, 32, [out, fresh])
+    assert owner.mark().failure is None, "what exists already counts as written"
+    fresh = client.allocate(32, np.int32)
+    owner.configure(checks=frozenset())
+    client.launch(module["copy"], 1, 32, [out, fresh])
+    assert owner.mark().failure is None
+    owner.configure(checks=frozenset({"init"}))
+    fresh = client.allocate(32, np.int32)
+    client.launch(module["copy"], 1, 32, [out, fresh])
+    failure = owner.mark().failure
+    assert failure is not None
+    assert failure.kind == "uninitialised"
+
+
+def test_times_can_be_switched_on_after_loading(owner: ControlledDevice) -> None:
+    owner.configure(sample_blocks=0)
+    client, module = connect(owner)
+    data = client.upload(np.arange(32, dtype=np.int32))
+    client.launch(module["copy"], 1, 32, [data, data])
+    assert owner.mark().launches[0].profile is None
+    owner.configure(sample_blocks=12)
+    client.launch(module["copy"], 1, 32, [data, data])
+    launch = owner.mark().launches[0]
+    assert launch.profile is not None
+    assert launch.elapsed_ns == launch.profile["time_ns"]
+
+
+def test_limits_stop_a_kernel_and_the_device_lives_on(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    data = client.upload(np.zeros(1, np.int32))
+    owner.configure(max_seconds=0.3)
+    client.launch(module["endless"], 1, 32, [data])
+    failure = owner.mark().failure
+    assert failure is not None
+    assert (failure.kind, failure.code) == ("wall_limit", 702)
+    owner.new_client()
+    owner.configure(max_instructions=100_000, max_seconds=20.0)
+    client, module = connect(owner)
+    data = client.upload(np.zeros(1, np.int32))
+    client.launch(module["endless"], 1, 32, [data])
+    failure = owner.mark().failure
+    assert failure is not None
+    assert failure.kind == "instruction_budget"
+    owner.new_client()
+    client, module = connect(owner)
+    data = client.upload(np.arange(32, dtype=np.int32))
+    client.launch(module["copy"], 1, 32, [data, data])
+    assert owner.mark().failure is None
+
+
+def test_memory_can_be_read_and_written(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    data, out = client.upload(np.arange(32, dtype=np.int32)), client.allocate(32, np.int32)
+    client.launch(module["copy"], 1, 32, [out, data])
+    assert np.frombuffer(owner.read(out.address, 128), np.int32)[7] == 7
+    owner.write(out.address + 4, b"\xff" * 4)
+    assert client.download(out)[1] == -1
+    for address, size in ((out.address, 129), (out.address - 1, 1), (0, 8), (1 << 63, 1 << 63), (4096, 0)):
+        if size == 0:
+            assert owner.read(address, size) == b""
+            continue
+        with pytest.raises(DeviceError, match="not inside an allocation"):
+            owner.read(address, size)
+    assert [(each.address, each.bytes) for each in owner.allocations()] == [
+        (data.address, 128),
+        (out.address, 128),
+    ]
+
+
+def test_a_new_client_finds_nothing_of_the_last_one(owner: ControlledDevice) -> None:
+    client, _ = connect(owner)
+    secret = client.upload(np.full(64, 0x5EC2E7, np.int32))
+    client.record(3)
+    owner.new_client()
+    assert owner.allocations() == ()
+    with pytest.raises(DeviceError):
+        owner.read(secret.address, 4)
+    client, _ = connect(owner)
+    again = client.allocate(64, np.int32)
+    assert again.address == secret.address
+    assert not client.download(again).any()
+    with pytest.raises(DeviceError):
+        client.elapsed_ms(3, 3)
+    assert owner.mark().launch_count == 0
+
+
+def test_a_client_that_dies_is_marked_afterwards(owner: ControlledDevice) -> None:
+    script = (
+        "import numpy as np, os, sys\n"
+        "from evoengineer.sim.options import DeviceOptions\n"
+        "from evoengineer.sim.device import SimDevice\n"
+        "device = SimDevice(DeviceOptions('sim:rtx4090', 1), int(sys.argv[1]))\n"
+        "module = device.load(sys.stdin.read())\n"
+        "data = device.upload(np.zeros(1, np.int32))\n"
+        "device.synchronize()\n"
+        "device.launch(module['endless'], 1, 32, [data])\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script, str(owner.client_fd)],
+        pass_fds=[owner.client_fd],
+        input=ORDER.encode(),
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    started = time.monotonic()
+    owner.disconnect()
+    region = owner.mark()
+    assert time.monotonic() - started < 5, "the kernel runs for nobody"
+    assert region.module_loads == 1
+    assert region.launch_count <= 1
+    if region.launch_count:
+        assert region.failure is not None
+        assert region.failure.kind == "interrupted"
+
+
+def test_the_process_ends_with_its_owner() -> None:
+    device = ControlledDevice(OPTIONS)
+    client = SimDevice(OPTIONS, device.client_fd)
+    process = device._process
+    device.close()
+    assert process.wait(5) == 0
+    client.close()
+
+
+def test_a_client_program(owner: ControlledDevice) -> None:
+    environment = owner.client_environment()
+    assert environment["EVOENGINEER_SIM_FD"] == str(owner.client_fd)
+    assert environment["LD_PRELOAD"].endswith("libcudart.so.13")
+
+
+def test_unknown_block_order_is_refused(owner: ControlledDevice) -> None:
+    with pytest.raises(UsageError, match="block_order"):
+        owner.configure(block_order="sideways")  # type: ignore[arg-type]
+
+
+def test_a_process_that_hangs_is_replaced(process: ControlledDevice) -> None:
+    with ControlledDevice(OPTIONS) as device:
+        client, module = connect(device)
+        data = client.upload(np.zeros(1, np.int32))
+        client.launch(module["endless"], 1, 32, [data])
+        with pytest.raises(DeviceError, match="restart"):
+            device.mark(timeout_seconds=0.2)
+        device.restart()
+        client, module = connect(device)
+        assert device.mark().module_loads == 1
+
+
+def test_the_control_socket_is_not_the_clients(owner: ControlledDevice) -> None:
+    """What a client sends in the control socket's form is refused, and the owner is told."""
+    with socket.socket(fileno=os.dup(owner.client_fd)) as client:
+        client.sendall(b"\x12\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0" + b'{"request":"mark"}')
+        failure = owner.mark().failure
+    assert failure is not None
+    assert failure.kind == "protocol"

@@ -1,0 +1,159 @@
+"""Reading PTX: modules, bodies, scopes, blocks, forms of values."""
+
+import pytest
+
+from evoengineer.errors import PtxError
+from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, join, special_form
+from evoengineer.sim.ptx.body import parse_body
+from evoengineer.sim.ptx.flow import build_flow, destinations, reachability, sources
+from evoengineer.sim.ptx.model import Addr, Body, Imm, Pair, Reg, Sym, Vec
+from evoengineer.sim.ptx.parser import parse_module
+
+HEAD = ".version 9.0\n.target sm_89\n.address_size 64\n"
+
+
+REGISTERS = ".reg .pred %p<9>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %rd<19>;"
+
+
+def body_of(text: str, registers: str = REGISTERS) -> Body:
+    module = parse_module(
+        f"{HEAD}.visible .entry k(.param .u64 a, .param .u32 n)\n{{\n{registers}\n{text}\nret;\n}}"
+    )
+    return parse_body(module.functions["k"])
+
+
+def test_module_structure() -> None:
+    module = parse_module(
+        HEAD
+        + """
+.file 1 "a.cu"
+.global .align 4 .f32 table[3] = {0f3F800000, 0f40000000, -1};
+.visible .global .align 8 .u64 link = generic(table)+4;
+.extern .shared .align 16 .b8 dynamic[];
+.global .attribute(.managed) .align 4 .u32 shared_with_host = 5;
+.func (.param .b32 result) twice(.param .b32 x) ;
+.visible .entry _Z1kPf(.param .u64 p0, .param .align 8 .b8 p1[24])
+.maxntid 16, 4, 1
+{ ret; }
+.section .debug_str { $L: .b8 95 }
+"""
+    )
+    kernel = module.functions["_Z1kPf"]
+    assert (kernel.entry, kernel.max_threads, [(p.bytes, p.align) for p in kernel.params]) == (
+        True,
+        64,
+        [(8, 8), (24, 8)],
+    )
+    assert not module.functions["twice"].defined
+    table = module.variables["table"]
+    assert table.init[0].data == bytes.fromhex("0000803f00000040ffffffff")
+    assert (module.variables["link"].init[0].symbol, module.variables["link"].init[0].addend) == ("table", 4)
+    assert (module.variables["dynamic"].external, module.variables["dynamic"].bytes) == (True, 0)
+    assert module.variables["shared_with_host"].managed
+
+
+def test_operands() -> None:
+    body = body_of(
+        "ld.global.v2.f32 {%f1, %f2}, [%rd1+-8];\nshfl.sync.idx.b32 %r1|%p1, %r2, 0, 31, -1;\nmov.u64 %rd2, a;"
+    )
+    load, shuffle, move, _ = body.instrs
+    assert load.args == (Vec((Reg("%f1"), Reg("%f2"))), Addr(Reg("%rd1"), -8))
+    assert shuffle.args[0] == Pair(Reg("%r1"), Reg("%p1"))
+    assert shuffle.args[4] == Imm(-1)
+    assert move.args[1] == Sym("a")
+
+
+def test_inline_assembly_scopes_are_kept_apart() -> None:
+    body = body_of(
+        "{ .reg .pred p; setp.eq.s32 p, %r1, 0; @p mov.u32 %r2, 1; }\n{ .reg .pred p; setp.eq.s32 p, %r3, 0; }"
+    )
+    first, guarded, second, _ = body.instrs
+    assert first.args[0] == guarded.guard
+    assert first.args[0] != second.args[0]
+
+
+def test_labels_inside_inline_assembly_are_local() -> None:
+    text = "{ LOOP: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9; @%p1 bra LOOP; }"
+    flow = build_flow(body_of(text + text))
+    assert len(flow.headers) == 2
+
+
+def test_guarded_barrier_becomes_a_branch_around_it() -> None:
+    flow = build_flow(body_of("@%p1 bar.sync 0;\nmov.u32 %r1, 1;"))
+    assert [b.barrier is not None for b in flow.blocks] == [False, True, False]
+    assert flow.blocks[0].successors == [2, 1]
+
+
+def test_line_numbers_follow_inlining_out_of_toolkit_headers() -> None:
+    text = HEAD + '.file 1 "k.cu"\n.file 2 "/opt/cuda/include/intrinsics.hpp"\n.visible .entry k()\n{\n'
+    text += ".reg .b32 %r<3>;\n.loc 2 110 3, function_name $L, inlined_at 1 66 5\nmov.u32 %r1, 1;\nret;\n}"
+    assert parse_body(parse_module(text).functions["k"]).instrs[0].location == (1, 66)
+
+
+def test_liveness_and_reachability() -> None:
+    flow = build_flow(
+        body_of(
+            "mov.u32 %r1, 0;\n$L1: add.s32 %r1, %r1, %r2; setp.lt.s32 %p1, %r1, 9;\n"
+            "@%p1 bra $L1; st.global.u32 [%rd1], %r1;"
+        )
+    )
+    assert flow.blocks[1].live_in == {"%r1", "%r2", "%rd1"}
+    assert flow.headers == {1}
+    rows = reachability(flow.blocks)
+    assert rows[1] >> 1 & 1
+    assert not rows[2] >> 1 & 1
+
+
+def test_destinations_and_sources() -> None:
+    store, atomic = body_of("st.global.u32 [%rd1], %r1;\natom.global.add.u32 %r2, [%rd2], %r3;").instrs[:2]
+    assert (destinations(store), sources(store)) == ([], ["%rd1", "%r1"])
+    assert (destinations(atomic), sources(atomic)) == (["%r2"], ["%rd2", "%r3"])
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    with pytest.raises(PtxError, match="unknown PTX directive"):
+        body_of(".wonder 7;")
+    with pytest.raises(PtxError, match="unknown label"):
+        build_flow(body_of("bra $NOWHERE;"))
+
+
+# -- forms across the lanes ----------------------------------------------------------------------------
+
+
+def forms_of(text: str, shape: tuple[int, int, int]) -> dict[str, Form | None]:
+    return infer_forms(body_of(text), shape, 0)
+
+
+def test_thread_index_forms_follow_the_block_shape() -> None:
+    assert special_form("%tid.x", (64, 2, 1)) == Form(1, 1)
+    assert special_form("%tid.y", (64, 2, 1)) == UNIFORM
+    assert special_form("%tid.x", (16, 16, 1)) == Form(2, 1)
+    assert special_form("%tid.y", (16, 16, 1)) == Form(2, 0)
+    assert special_form("%tid.x", (20, 5, 1)) is None
+
+
+def test_addresses_of_neighbouring_lanes_are_linear() -> None:
+    text = "mov.u32 %r1, %tid.x; mad.lo.s32 %r2, %r9, 64, %r1; mul.wide.s32 %rd1, %r2, 4; add.s64 %rd2, %rd3, %rd1;"
+    assert forms_of(text, (64, 1, 1))["%rd2"] == Form(1, 4)
+
+
+def test_a_product_with_an_unknown_factor_is_not_linear() -> None:
+    forms = forms_of("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; mul.lo.s32 %r3, %r1, %r2;", (64, 1, 1))
+    assert (forms["%r2"], forms["%r3"]) == (UNIFORM, None)
+
+
+def test_registers_defined_through_each_other_are_found_varying() -> None:
+    text = "mov.u32 %r9, %tid.x; and.b32 %r8, %r9, 5; $L: selp.b32 %r1, %r8, %r2, %p1; mov.u32 %r2, %r1; @%p2 bra $L;"
+    forms = forms_of(text, (64, 1, 1))
+    assert forms["%r1"] is None
+    assert forms["%r2"] is None
+
+
+def test_carry_is_never_taken_for_uniform() -> None:
+    assert forms_of("addc.u32 %r1, 0, 0;", (64, 1, 1))["%r1"] is None
+
+
+def test_join() -> None:
+    assert join(Form(1, 4), Form(2, 4)) == Form(2, 4)
+    assert join(Form(1, 4), Form(1, 0)) is None
+    assert join(None, UNIFORM) is None

@@ -1,0 +1,131 @@
+"""Which blocks are counted, what they stand for, and what a grid's footprints add up to."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evoengineer.sim.timing.counters import Footprint
+from evoengineer.sim.timing.memory import distinct_blocks, grid_traffic, kept_fraction
+from evoengineer.sim.timing.sampling import choose_blocks, weigh_blocks
+
+extents = st.tuples(st.integers(1, 200), st.integers(1, 60), st.integers(1, 9))
+
+
+@settings(max_examples=60, deadline=None)
+@given(extents, st.integers(1, 40))
+def test_samples_are_few_distinct_and_hold_both_ends(grid: tuple[int, int, int], limit: int) -> None:
+    total = grid[0] * grid[1] * grid[2]
+    found = choose_blocks(grid, limit)
+    assert len(found) == min(total, limit)
+    assert list(found) == sorted(set(found))
+    assert all(0 <= index < total for index in found)
+    if limit > 1:
+        assert 0 in found
+        assert total - 1 in found
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(8, 24), st.integers(8, 18))
+def test_samples_differ_in_every_bit_of_their_index(bits: int, limit: int) -> None:
+    found = choose_blocks((1 << bits, 1, 1), limit)  # sorting networks idle every other group of blocks
+    for bit in range(bits):
+        assert 2 <= sum(index >> bit & 1 for index in found) <= len(found) - 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(extents)
+def test_weights_have_a_mean_of_one(grid: tuple[int, int, int]) -> None:
+    samples = choose_blocks(grid, 12)
+    weights = weigh_blocks(grid, samples)
+    assert abs(sum(weights) / len(weights) - 1) < 1e-9
+    assert all(weight > 0 for weight in weights)
+
+
+def test_the_last_block_stands_for_itself_alone() -> None:
+    samples = choose_blocks((1000, 1, 1), 10)
+    weights = dict(zip(samples, weigh_blocks((1000, 1, 1), samples), strict=True))
+    assert abs(weights[999] - 10 / 1000) < 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(extents, st.integers(1, 2000))
+def test_distinct_footprints_against_a_plain_count(grid: tuple[int, int, int], run: int) -> None:
+    run = min(run, grid[0] * grid[1] * grid[2])
+    places = [(i % grid[0], i // grid[0] % grid[1], i // grid[0] // grid[1]) for i in range(run)]
+    for along in [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]:
+        plain = len({tuple(p * a for p, a in zip(place, along, strict=True)) for place in places})
+        found = distinct_blocks((bool(along[0]), bool(along[1]), bool(along[2])), grid, run)
+        assert plain / 2 <= found <= plain + 1e-9 or abs(found - plain) <= max(grid[0], 1)
+
+
+def test_l2_keeps_what_fits() -> None:
+    assert kept_fraction(10, 100) == 1
+    assert kept_fraction(150, 100) == 0.5
+    assert kept_fraction(1000, 100) == 0
+
+
+def _prints(move: int, size: int, samples: tuple[int, ...], written: bool = False) -> list[Footprint]:
+    return [
+        Footprint(i, 4096, 1 << 30, 4096 + move * b, 4096 + move * b + size, 0 if written else size,
+                  size if written else 0, 1)
+        for i, b in enumerate(samples)
+    ]  # fmt: skip
+
+
+def test_blocks_of_their_own_data_read_it_all() -> None:
+    grid = (1000, 1, 1)
+    samples = choose_blocks(grid, 12)
+    traffic = grid_traffic(
+        _prints(1024, 1024, samples), samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {}
+    )
+    assert abs(traffic.dram_read - 1000 * 1024) < 1
+    assert traffic.dram_share == 1
+    assert traffic.pieces < 20  # neighbours' pieces join
+
+
+def test_blocks_that_share_their_data_read_it_once() -> None:
+    grid = (1000, 1, 1)
+    samples = choose_blocks(grid, 12)
+    traffic = grid_traffic(
+        _prints(0, 65536, samples), samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {}
+    )
+    assert abs(traffic.dram_read - 65536) < 1
+    assert traffic.dram_share < 0.01
+    assert traffic.far[4096] == 0.1  # the blocks of the first of ten waves all wait for DRAM
+
+
+def test_what_l2_holds_already_is_not_read_again() -> None:
+    grid = (1000, 1, 1)
+    samples = choose_blocks(grid, 12)
+    weights = weigh_blocks(grid, samples)
+    traffic = grid_traffic(
+        _prints(1024, 1024, samples), samples, weights, grid, 100, 1 << 20, 1.0, {4096: 0.75}
+    )
+    assert abs(traffic.dram_read - 256_000) < 1
+
+
+def test_windows_that_overlap_count_once() -> None:
+    grid = (1000, 1, 1)
+    samples = choose_blocks(grid, 12)
+    weights = weigh_blocks(grid, samples)
+    traffic = grid_traffic(_prints(512, 1024, samples), samples, weights, grid, 100, 1 << 20, 1.0, {})
+    assert abs(traffic.dram_read - 512_000) < 1
+
+
+def test_blocks_that_range_over_a_small_part_of_an_allocation_read_it_once() -> None:
+    grid = (1000, 1, 1)
+    samples = choose_blocks(grid, 12)
+    weights = weigh_blocks(grid, samples)
+    region, each = 1 << 20, 65536
+    prints = [
+        Footprint(i, 4096, 1 << 30, 4096 + 32 * (b % 7), 4096 + region - 32 * (b % 5), each, 0, 1)
+        for i, b in enumerate(samples)
+    ]
+    fits = grid_traffic(prints, samples, weights, grid, 100, 4 * region, 1.0, {})
+    assert abs(fits.dram_read - region) < 100
+    assert fits.far[4096] < 0.02  # all but the first find it in L2
+    too_large = grid_traffic(prints, samples, weights, grid, 100, region // 4, 1.0, {})
+    assert (
+        abs(too_large.dram_read - region - 0.75 * (1000 * each - region)) < 1000
+    )  # a quarter is found in L2

@@ -1,0 +1,296 @@
+"""Counters, caches and times of kernels whose answers can be worked out by hand."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evoengineer.card.profile import Profile, load_profile
+from evoengineer.sim.engine.engine import Engine, LaunchResult
+from evoengineer.sim.runtime import structs
+from evoengineer.sim.timing.explain import explain
+from evoengineer.sim.timing.model import CONSTANTS
+from evoengineer.sim.timing.profile import LaunchProfile
+from evoengineer.toolchain.compilers import find_toolchain
+
+SOURCE = Path(__file__).with_name("kernels.cu")
+CARD = load_profile("rtx4090")
+MIB = 1 << 20
+Launch = Callable[..., LaunchProfile]
+
+
+@pytest.fixture(scope="session")
+def ptx(tmp_path_factory: pytest.TempPathFactory) -> str:
+    toolchain = find_toolchain()
+    output = tmp_path_factory.mktemp("timing") / "kernels.ptx"
+    command = [str(toolchain.nvcc), *toolchain.flags, "-arch=compute_89", "-lineinfo", "-ptx", str(SOURCE)]
+    subprocess.run([*command, "-o", str(output)], check=True)
+    return output.read_text()
+
+
+class Bench:
+    """An engine of its own with one module, and buffers by size."""
+
+    def __init__(self, ptx: str, card: Profile = CARD, **options: object) -> None:
+        self.engine = Engine(card, **{"threads": 2, "sample_blocks": 12, **options})  # type: ignore[arg-type]
+        self.module = self.engine.load_module([ptx])
+
+    def buffer(self, size: int) -> int:
+        return self.engine.memory.allocate(structs.DEVICE, size)
+
+    def run(
+        self, kernel: str, grid: tuple[int, ...], block: tuple[int, ...], *arguments: int, shared: int = 0
+    ) -> LaunchResult:
+        info = self.module.kernels[kernel]
+        params = bytearray(info.param_bytes)
+        for value, offset, size in zip(arguments, info.param_offsets, info.param_sizes, strict=True):
+            params[offset : offset + size] = value.to_bytes(size, "little")
+        full = [(*extent, 1, 1)[:3] for extent in (grid, block)]
+        return self.engine.launch(self.module, kernel, full[0], full[1], shared, bytes(params))  # type: ignore[arg-type]
+
+    def profile(
+        self, kernel: str, grid: tuple[int, ...], block: tuple[int, ...], *arguments: int, shared: int = 0
+    ) -> LaunchProfile:
+        found = self.run(kernel, grid, block, *arguments, shared=shared).profile
+        assert found is not None
+        return found
+
+
+@pytest.fixture(scope="module")
+def bench(ptx: str) -> Bench:
+    return Bench(ptx)
+
+
+def test_a_copy_moves_each_byte_twice(bench: Bench) -> None:
+    size = 256 * MIB
+    p = bench.profile("copy", (size // 4 // 256,), (256,), bench.buffer(size), bench.buffer(size))
+    assert p.sectors_per_request == pytest.approx(4)
+    assert p.bytes_per_sector == pytest.approx(32)
+    assert p.dram_bytes == pytest.approx(2 * size, rel=0.01)
+    assert p.l1_bytes == pytest.approx(2 * size)
+    assert p.active_lanes == pytest.approx(32)
+    assert p.bound == "dram"
+    assert 80 < p.memory_percent < 95
+    least_us = 2 * size / CARD.dram_bytes_per_second * 1e6
+    assert least_us < p.time_us < 1.25 * least_us
+
+
+def test_a_hit_on_a_line_that_is_still_coming_waits_for_it(bench: Bench) -> None:
+    size = 64 * MIB
+    arguments = (size // 4 // 256 - 1,), (256,), bench.buffer(size), bench.buffer(size)
+    alone, with_neighbours = (bench.profile(kernel, *arguments) for kernel in ("copy", "neighbours"))
+    assert with_neighbours.l1_hit_percent > 50
+    assert with_neighbours.terms_ns["latency"] >= alone.terms_ns["latency"]
+
+
+def test_constants_have_a_cache_of_their_own(bench: Bench) -> None:
+    size = 4 * MIB
+    same, different = (
+        bench.profile("constants", (size // 4 // 256,), (256,), bench.buffer(size), stride)
+        for stride in (0, 1)
+    )
+    for p in (same, different):
+        assert p.sectors_per_request == pytest.approx(4)  # of the store: constants are no global accesses
+        assert p.dram_bytes == pytest.approx(size)
+    assert different.bound == "constant"
+    assert different.time_ns > 5 * same.time_ns
+
+
+def test_vectors_of_four_take_sixteen_sectors_per_request(bench: Bench) -> None:
+    p = bench.profile("copy4", (1024,), (256,), bench.buffer(4 * MIB), bench.buffer(4 * MIB))
+    assert p.sectors_per_request == pytest.approx(16)
+    assert p.bytes_per_sector == pytest.approx(32)
+
+
+@pytest.mark.parametrize(("stride", "sectors"), [(1, 4), (2, 8), (4, 16), (8, 32), (64, 32)])
+def test_strided_loads_touch_more_sectors(bench: Bench, stride: int, sectors: int) -> None:
+    threads = 1 << 16
+    p = bench.profile(
+        "strided",
+        (threads // 256,),
+        (256,),
+        bench.buffer(4 * threads * stride),
+        bench.buffer(4 * threads),
+        stride,
+    )
+    assert p.sectors_per_request == pytest.approx((sectors + 4) / 2)  # the store is contiguous
+
+
+def test_a_shifted_load_touches_one_sector_more(bench: Bench) -> None:
+    p = bench.profile("shifted", (256,), (256,), bench.buffer(MIB), bench.buffer(MIB))
+    assert p.sectors_per_request == pytest.approx((5 + 4) / 2)
+
+
+@pytest.mark.parametrize(("stride", "ways"), [(0, 1), (1, 1), (2, 2), (3, 1), (8, 8), (32, 32), (33, 1)])
+def test_bank_conflicts(bench: Bench, stride: int, ways: int) -> None:
+    p = bench.profile("conflicts", (1,), (32,), bench.buffer(4096), stride)
+    assert p.bank_conflicts == pytest.approx(ways)
+
+
+@pytest.mark.parametrize("key", ["rtx4090", "a100-40gb"])
+def test_more_conflicts_and_lower_occupancy_never_help(ptx: str, key: str) -> None:
+    bench = Bench(ptx, card=load_profile(key), sampled_only=True)
+    data, out = bench.buffer(128 * MIB), bench.buffer(8 * MIB)
+
+    def times(launches: list[tuple[int, int]]) -> list[float]:
+        found = [bench.profile("tiles", (8192,), (256,), data, out, s, shared=b) for s, b in launches]
+        return [p.time_ns for p in found]
+
+    times([(1, 1024)])  # leaves the caches as all others find them
+    by_stride = times([(stride, 1024) for stride in (1, 2, 4, 8, 16, 32)])
+    by_occupancy = times([(1, 1024 << i) for i in range(6)])
+    for found in (by_stride, by_occupancy):
+        assert found == sorted(found)
+        assert found[-1] > 1.05 * found[0]
+
+
+def test_lanes_that_are_switched_off_show(bench: Bench) -> None:
+    p = bench.profile("some_lanes", (128,), (128,), bench.buffer(MIB), 8)
+    assert p.active_lanes == pytest.approx(8, rel=0.05)
+    assert any("lanes" in finding for finding in p.findings)
+
+
+def test_operations_are_counted_exactly(bench: Bench) -> None:
+    p = bench.profile("multiply_add", (512,), (256,), bench.buffer(MIB), 4096)
+    assert p.flops == pytest.approx(512 * 256 * 4096 * 2)
+    assert p.bound in ("fma", "issue", "latency")
+    assert p.dram_bytes <= 2 * MIB
+
+
+def test_more_rounds_take_longer_in_proportion(bench: Bench) -> None:
+    data = bench.buffer(4 * MIB)
+    short = bench.profile("multiply_add", (4096,), (256,), data, 2048)
+    long = bench.profile("multiply_add", (4096,), (256,), data, 8192)
+    assert long.time_ns / short.time_ns == pytest.approx(4, rel=0.15)
+
+
+def test_shared_rows_and_columns_come_from_dram_once(bench: Bench) -> None:
+    """All blocks of a matrix product run in one wave: each matrix is read once, however often it is used."""
+    n = 512
+    size = 4 * n * n
+    p = bench.profile(
+        "row_of_matrix",
+        (n // 16, n // 16),
+        (16, 16),
+        bench.buffer(size),
+        bench.buffer(size),
+        bench.buffer(size),
+        n,
+    )
+    assert p.dram_bytes == pytest.approx(3 * size, rel=0.25)
+    assert p.l2_hit_percent > 80
+    assert p.flops == pytest.approx(2 * n**3)
+
+
+def test_a_second_launch_on_small_data_runs_from_l2(ptx: str) -> None:
+    bench = Bench(ptx)
+    size = 16 * MIB
+    source, target = bench.buffer(size), bench.buffer(size)
+    first = bench.profile("copy", (size // 1024,), (256,), source, target)
+    second = bench.profile("copy", (size // 1024,), (256,), source, target)
+    assert second.time_ns < 0.8 * first.time_ns
+    assert second.dram_bytes < first.dram_bytes
+
+
+def test_other_buffers_are_not_in_l2(ptx: str) -> None:
+    bench = Bench(ptx)
+    size = 16 * MIB
+    pairs = [(bench.buffer(size), bench.buffer(size)) for _ in range(6)]
+    times = [bench.profile("copy", (size // 1024,), (256,), *pair).time_ns for pair in pairs]
+    again = bench.profile("copy", (size // 1024,), (256,), *pairs[0]).time_ns
+    assert len({*times, again}) == 1
+
+
+def test_occupancy_and_rounds(bench: Bench) -> None:
+    p = bench.profile("copy", (128 * 6 * 3,), (256,), bench.buffer(4 * MIB), bench.buffer(4 * MIB))
+    assert (p.resident_blocks, p.occupancy_percent, p.occupancy_limit) == (6, 100.0, "threads")
+    assert p.rounds == 3
+    assert not p.resources_estimated
+
+
+def test_atomics_to_one_address_take_their_time(bench: Bench) -> None:
+    few = bench.profile("count_all", (64,), (256,), bench.buffer(256))
+    many = bench.profile("count_all", (65536,), (256,), bench.buffer(256))
+    assert many.terms_ns["atomics"] > 500 * few.terms_ns["atomics"] > 0
+
+
+def test_atomics_of_a_warp_in_one_line(bench: Bench) -> None:
+    def clocks(kernel: str, *arguments: int) -> float:
+        terms = bench.profile(kernel, (4096,), (256,), bench.buffer(256), *arguments).terms_ns
+        return terms["atomics"] * CARD.clock_khz / 1e6 / (4096 * 8)
+
+    nowhere = bench.buffer(1024)  # all zeros, which ptxas cannot know
+    assert clocks("count_by_lane") == pytest.approx(4 * CONSTANTS.atomic_clocks)  # four sectors
+    assert clocks("count_all") == pytest.approx(CONSTANTS.atomic_lane_clocks)  # one lane for all
+    assert clocks("count_there", nowhere) == pytest.approx(32 * CONSTANTS.atomic_lane_clocks)
+    assert clocks("add_there", nowhere) == pytest.approx(32 * CONSTANTS.atomic_float_clocks)
+
+
+def test_times_do_not_depend_on_threads_or_on_what_else_runs(ptx: str) -> None:
+    found = []
+    for options in ({"threads": 1}, {"threads": 2}, {"threads": 2, "sampled_only": True}):
+        bench = Bench(ptx, **options)
+        n = 256
+        buffers = [bench.buffer(4 * n * n) for _ in range(3)]
+        found.append(bench.profile("row_of_matrix", (n // 16, n // 16), (16, 16), *buffers, n).to_json())
+    assert found[0] == found[1] == found[2]
+
+
+def test_only_counted_blocks_run_when_that_is_asked_for(ptx: str) -> None:
+    import ctypes
+
+    bench = Bench(ptx, sampled_only=True)
+    counter = bench.buffer(256)
+    ctypes.memset(counter, 0, 256)
+    p = bench.profile("count_all", (4096,), (32,), counter)
+    assert (p.sampled_blocks, p.blocks) == (12, 4096)
+    assert ctypes.c_int.from_address(counter).value == 12 * sum(range(1, 33))
+
+
+def test_counting_leaves_results_as_they_are(ptx: str) -> None:
+    import ctypes
+
+    bench = Bench(ptx)
+    counter = bench.buffer(256)
+    ctypes.memset(counter, 0, 256)
+    bench.run("count_all", (500,), (48,), counter)
+    assert ctypes.c_int.from_address(counter).value == 500 * sum(range(1, 49))
+
+
+def test_the_clock_starts_where_the_launch_starts(ptx: str) -> None:
+    import ctypes
+
+    bench = Bench(ptx)
+    out = bench.buffer(256)
+    params = out.to_bytes(8, "little")
+    bench.engine.launch(bench.module, "ticks", (1, 1, 1), (32, 1, 1), 0, params, False, 1_000_000)
+    start, end = (ctypes.c_longlong * 2).from_address(out)
+    assert 1_000_000 <= start < end < 1_001_000
+
+
+def test_profiles_survive_json(bench: Bench) -> None:
+    p = bench.profile("copy", (1024,), (256,), bench.buffer(MIB), bench.buffer(MIB))
+    assert LaunchProfile.from_json(p.to_json()) == p
+    with pytest.raises(ValueError, match="unknown"):
+        LaunchProfile.from_json({**p.to_json(), "colour": "blue"})
+
+
+def test_an_explanation_names_the_line_and_stays_short(bench: Bench) -> None:
+    p = bench.profile("strided", (256,), (256,), bench.buffer(64 * MIB), bench.buffer(MIB), 64)
+    text = explain([p])
+    assert "32 sectors per request" in text
+    assert "line 16" in text
+    assert "256 B apart" in text
+    assert len(explain([p] * 40).splitlines()) <= 15
+
+
+def test_without_ptxas_the_profile_says_so(ptx: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EVOENGINEER_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("evoengineer.sim.timing.ptxas.find_ptxas", lambda: None)
+    p = Bench(ptx).profile("copy", (1024,), (256,), *(Bench(ptx).buffer(MIB) for _ in range(2)))
+    assert p.resources_estimated
+    assert p.sectors_per_request == pytest.approx(4)
+    assert p.time_ns > 0

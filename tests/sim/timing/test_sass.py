@@ -1,0 +1,195 @@
+"""ptxas's machine code: instructions, waits and the PTX lines behind them; counts carried over to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from evoengineer.sim.timing import opcodes
+from evoengineer.sim.timing.machine import machine_blocks, pace, phases, weigh
+from evoengineer.sim.timing.ptxas import Assembler, Assembly
+from evoengineer.sim.timing.sass import MachineCode, MachineInstr, read_code
+
+PTX = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sum(.param .u64 data, .param .u64 out, .param .u32 count)
+{
+    .reg .pred %p<3>; .reg .f32 %f<4>; .reg .b32 %r<6>; .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [data];
+    ld.param.u64 %rd2, [out];
+    ld.param.u32 %r1, [count];
+    mov.u32 %r2, %tid.x;
+    mul.wide.u32 %rd3, %r2, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    add.s64 %rd5, %rd2, %rd3;
+    mov.f32 %f1, 0f00000000;
+    mov.u32 %r3, 0;
+LOOP:
+    ld.global.f32 %f2, [%rd4];
+    add.f32 %f1, %f1, %f2;
+    add.s64 %rd4, %rd4, 4096;
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p1, %r3, %r1;
+    .pragma "nounroll";
+    @%p1 bra LOOP;
+    st.global.f32 [%rd5], %f1;
+    ret;
+}
+"""
+LOAD_LINE, ADD_LINE, STORE_LINE = 17, 18, 24
+
+
+@pytest.fixture(scope="module", params=[80, 89, 90])
+def assembly(request: pytest.FixtureRequest) -> Assembly:
+    return Assembler(PTX, request.param).result()
+
+
+@pytest.fixture(scope="module")
+def code(assembly: Assembly) -> MachineCode:
+    return read_code(assembly.cubin)["sum"]
+
+
+def test_resources(assembly: Assembly) -> None:
+    found = assembly.resources["sum"]
+    assert 8 <= found.registers <= 24
+    assert (found.spill_bytes, found.estimated) == (0, False)
+
+
+def test_instructions_know_their_lines(code: MachineCode) -> None:
+    by_line = {instr.line: instr for instr in code.instrs if instr.pipe == "global"}
+    assert by_line[LOAD_LINE].operation == opcodes.LDG
+    assert by_line[LOAD_LINE].bytes == 4
+    assert by_line[LOAD_LINE].sets >= 0
+    assert by_line[STORE_LINE].operation == opcodes.STG
+    addition = next(instr for instr in code.instrs if instr.pipe == "fma" and instr.line == ADD_LINE)
+    assert addition.waits >> by_line[LOAD_LINE].sets & 1
+
+
+def test_branches_lead_back_into_the_loop(code: MachineCode) -> None:
+    load = next(i for i, instr in enumerate(code.instrs) if instr.line == LOAD_LINE)
+    back = next(i for i, instr in enumerate(code.instrs) if instr.operation == opcodes.BRA)
+    assert code.instrs[back].target <= load < back
+
+
+def test_executions_reach_the_loop(code: MachineCode) -> None:
+    blocks = machine_blocks(code)
+    lines = dict.fromkeys(range(7, 16), 0) | dict.fromkeys(range(17, 24), 1) | {24: 2, 25: 2}
+    weigh(code, blocks, lines, [1, 100, 1], [1, 100, 1], 1, 1)
+    loads = sum(
+        block.executions
+        for block in blocks
+        for instr in code.instrs[block.first : block.last]
+        if instr.line == LOAD_LINE and instr.pipe == "global"
+    )
+    assert loads == pytest.approx(100)
+    durations, _ = pace(code, blocks, lambda instr: (500.0 if instr.pipe == "global" else 4.0, 0.0))
+    clocks = sum(d * b.executions for d, b in zip(durations, blocks, strict=True))
+    assert 500 <= clocks < 100 * 540
+
+
+UNROLLED = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry mixed(.param .u64 out, .param .u32 count, .param .u32 a)
+{
+    .reg .pred %p<3>; .reg .b32 %r<6>; .reg .b64 %rd<6>; .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r1, [count];
+    ld.param.u32 %r4, [a];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, 0;
+LOOP:
+    BODY
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p1, %r3, 1024;
+    @%p1 bra LOOP;
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "pipe", "each"),
+    [
+        ("mad.lo.s32 %r2, %r2, %r4, %r4;", "imad", 1),  # no float tells how often it was unrolled
+        ("cvt.rn.f32.u32 %f1, %r2; sin.approx.f32 %f1, %f1; cvt.rni.u32.f32 %r2, %f1;", "sfu", 3),
+    ],
+)
+def test_unrolled_loops_keep_their_count(body: str, pipe: str, each: int) -> None:
+    text = UNROLLED.replace("BODY", body)
+    code = read_code(Assembler(text, 80).result().cubin)["mixed"]
+    block_of_line = {}
+    number = 0
+    for line, content in enumerate(text.splitlines(), 1):
+        if "LOOP:" in content or "st.global" in content:
+            number += 1
+        block_of_line[line] = number
+    blocks = machine_blocks(code)
+    weigh(code, blocks, block_of_line, [1, 1024, 1], [1, 1024, 1], 1, 1)
+    runs = sum(
+        block.executions
+        for block in blocks
+        for instr in code.instrs[block.first : block.last]
+        if instr.pipe == pipe and block_of_line.get(instr.line) == 1
+    )
+    assert runs == pytest.approx(1024 * each, rel=0.02)
+
+
+def test_an_unknown_architecture_is_an_empty_assembly() -> None:
+    assert Assembler(PTX.replace("sm_80", "sm_12"), 80).result().cubin
+    assert not Assembler(PTX.replace("ld.global", "nonsense"), 80).result().cubin
+
+
+def _instr(operation: int, pipe: str, **fields: int) -> MachineInstr:
+    values = {"stall": 1, "sets": -1, "reads": -1, "waits": 0, "line": 0, "bytes": 0, "target": -1, **fields}
+    return MachineInstr(operation, pipe, guarded=bool(values.pop("guarded", 0)), **values)  # type: ignore[arg-type]
+
+
+def test_a_consumer_waits_for_its_load() -> None:
+    code = MachineCode((
+        _instr(opcodes.LDG, "global", sets=0),
+        _instr(opcodes.LDG, "global", sets=1),
+        _instr(0x023, "fma", waits=0b11, stall=4),
+        _instr(opcodes.EXIT, "control"),
+    ))  # fmt: skip
+    blocks = machine_blocks(code)
+    blocks[0].executions = 1
+    durations, _ = pace(code, blocks, lambda instr: (300.0, 0.0))
+    assert durations[0] == 1 + 300 + 4 + 1  # both loads are under way at once
+
+
+def test_loads_under_way_together_come_in_one_after_the_other() -> None:
+    code = MachineCode((
+        _instr(opcodes.LDG, "global", sets=0),
+        _instr(opcodes.LDG, "global", sets=1),
+        _instr(0x023, "fma", waits=0b11, stall=4),
+        _instr(opcodes.EXIT, "control"),
+    ))  # fmt: skip
+    blocks = machine_blocks(code)
+    blocks[0].executions = 1
+    durations, _ = pace(code, blocks, lambda instr: (300.0, 50.0 if instr.pipe == "global" else 0.0))
+    assert durations[0] == 300 + 2 * 50 + 4 + 1  # the second is asked for long before the first has come in
+
+
+def test_groups_of_copies_may_stay_outstanding() -> None:
+    copies = [part for _ in range(3) for part in (
+        _instr(opcodes.LDGSTS, "global"), _instr(opcodes.LDGDEPBAR, "control", sets=0)
+    )]  # fmt: skip
+    for allowed, least in ((3, 0), (2, 300), (0, 304)):
+        code = MachineCode((*copies, _instr(opcodes.DEPBAR, "control", sets=0, bytes=allowed)))
+        blocks = machine_blocks(code)
+        blocks[0].executions = 1
+        durations, _ = pace(code, blocks, lambda instr: (300.0, 0.0))
+        assert durations[0] == max(least, 6) + 1
+
+
+def test_barriers_part_phases() -> None:
+    code = MachineCode((
+        _instr(0x023, "fma"),
+        _instr(opcodes.BAR, "barrier"),
+        _instr(0x023, "fma"),
+        _instr(opcodes.EXIT, "control"),
+    ))  # fmt: skip
+    blocks = machine_blocks(code)
+    assert len(phases(code, blocks)) == 2
