@@ -28,7 +28,7 @@ DEFAULT_SAMPLE_BLOCKS = 12
 class Limits:
     """Bounds on one kernel launch; a kernel that exceeds one is stopped and reported. 0 means none."""
 
-    max_instructions: int = 0  # back edges of loops, per warp
+    max_instructions: int = 0  # of warps, of one launch
     max_seconds: float = 60.0  # wall-clock time: a kernel without an end must not hang for ever
 
 

@@ -20,6 +20,7 @@ from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Instr, Not, Operand, Reg,
 
 if TYPE_CHECKING:
     from evoengineer.sim.codegen.bounds import CheckGroup
+    from evoengineer.sim.ptx.flow import Block
 
 FLOAT_BITS = {"half": 16, "i16": 16, "float": 32, "double": 64}
 
@@ -47,6 +48,15 @@ class Val:
         return self.form is not None and self.form.stride == 0
 
 
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Of a loop of one block: names of the ticks that were left when its rounds were last counted, and now."""
+
+    block: Block
+    given: str
+    left: str
+
+
 class Emitter:
     """Shared by FAST (mask is None) and SLOW (mask names the vector of active lanes)."""
 
@@ -70,6 +80,7 @@ class Emitter:
         self.block_index = 0
         self.effects = False  # has the block done something that must not be done twice?
         self.carried: dict[str, Val] = {}  # in a loop of one block: registers as they were at its start
+        self.rounds: Rounds | None = None  # the same for how often it has run
         self.groups: dict[int, CheckGroup] = {}  # of the current block, see bounds.py
         self.instr: Instr | None = None
 
@@ -359,6 +370,21 @@ class Emitter:
             old = self.ins(f"load {kind}, ptr {pointer}, align 64")
             new = self.ins(f"select <32 x i1> {self.mask}, {kind} {whole}, {kind} {old}")
             self.do(f"store {kind} {new}, ptr {pointer}, align 64")
+
+    # -- counting --------------------------------------------------------------------------------
+
+    def count_execution(self, block: Block, times: str = "1") -> None:
+        """FAST counts what the dispatcher counts for SLOW (runtime/totals.h), at the end: a block may be given up."""
+        if block.exit_only:
+            return
+        pointer = self.ins(f"getelementptr inbounds i64, ptr %totals, i64 {block.index}")
+        before = self.ins(f"load i64, ptr {pointer}")
+        self.do(f"store i64 {self.ins(f'add i64 {before}, {times}')}, ptr {pointer}")
+
+    def leave_rounds(self, rounds: Rounds) -> None:
+        """A loop of one block ends, or is given up: what its registers counted goes where others look for it."""
+        self.set_warp_field(abi.TICKS, "i64", rounds.left)
+        self.count_execution(rounds.block, self.ins(f"sub i64 {rounds.given}, {rounds.left}"))
 
     def aside(self) -> AbstractContextManager[None]:
         """For code on a path that does not come back: what it computes is not known afterwards."""

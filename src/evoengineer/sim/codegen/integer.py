@@ -161,6 +161,8 @@ def _give_up_if_wrapped(e: Emitter, names: list[str], a: Val, wide: str, word: s
     with e.aside():
         for name, val in e.carried.items():
             e.store_slot(name, val)
+        if e.rounds is not None:
+            e.leave_rounds(e.rounds)
         e.set_warp_field(abi.NEXT_BLOCK, "i32", str(e.block_index))
     e.do(f"ret i32 {abi.ONE}")
     e.label(stay)

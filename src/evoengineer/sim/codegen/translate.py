@@ -159,7 +159,7 @@ class Translator(Emitter):
             )
 
     def tick(self, block: Block) -> None:
-        """Loops count down the warp's budget at each back edge."""
+        """Loops count down the warp's slice at each back edge."""
         if not any(s <= block.index for s in block.successors):
             return
         pointer = self.ins(f"getelementptr inbounds i8, ptr %w, i64 {abi.TICKS}")
@@ -207,11 +207,11 @@ def function_text(name: str, third: str, e: Emitter, lead: list[str]) -> str:
             f"{e.unit.function.name} needs more than {limits.MOST_STACK_BYTES} bytes of stack"
         )
     head = f"define i32 @{name}(ptr noalias %w, ptr noalias %frame, i32 %{third}) #0 {{"
-    caches = [
-        "  %caches_at = getelementptr inbounds i8, ptr %w, i64 24",
-        "  %caches = load ptr, ptr %caches_at",
-    ]
-    return "\n".join([head, "start:", *caches, *e.allocas, *lead, *e.lines, "}"])
+    tables = []
+    for table, offset in (("caches", abi.CACHES), ("totals", abi.TOTALS)):
+        tables.append(f"  %{table}_at = getelementptr inbounds i8, ptr %w, i64 {offset}")
+        tables.append(f"  %{table} = load ptr, ptr %{table}_at")
+    return "\n".join([head, "start:", *tables, *e.allocas, *lead, *e.lines, "}"])
 
 
 def take_reduction(e: Translator, barrier: Instr, result: str) -> None:

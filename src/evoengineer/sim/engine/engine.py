@@ -87,7 +87,7 @@ class Engine:
         profile: Profile,
         threads: int = 0,
         checks: frozenset[str] = frozenset({"memory"}),
-        tick_limit: int = 0,
+        instruction_limit: int = 0,
         wall_limit_seconds: float = 0.0,
         memory: Memory | None = None,
         sample_blocks: int = 0,
@@ -96,7 +96,7 @@ class Engine:
         self.profile = profile
         self.threads = threads or len(os.sched_getaffinity(0))
         self.checks = checks
-        self.tick_limit, self.wall_limit_seconds = tick_limit, wall_limit_seconds
+        self.instruction_limit, self.wall_limit_seconds = instruction_limit, wall_limit_seconds
         self.reversed_blocks = False  # the last block first: a result that depends on the order shows
         self.memory = memory or Memory()
         self.mode = os.environ.get(MODE_VARIABLE, "optimised")
@@ -276,7 +276,10 @@ class Engine:
         request.shared_bytes = shared_bytes
         request.flags = self._flags(image, cooperative)
         request.threads, request.max_resident = self.threads, self._resident(block)
-        request.tick_limit, request.wall_limit_seconds = self.tick_limit, self.wall_limit_seconds
+        request.instruction_limit, request.wall_limit_seconds = (
+            self.instruction_limit,
+            self.wall_limit_seconds,
+        )
         request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
         request.clock_start = clock_cycles
         self._count(request, image, samples, cooperative)
@@ -303,7 +306,6 @@ class Engine:
     ) -> None:
         """Have the runtime count these blocks, and run nothing else if that is asked for."""
         request.sample_count = len(samples)
-        request.count_total = image.block_count
         if samples:
             assert self._profiler is not None
             warps = -(-request.block[0] * request.block[1] * request.block[2] // 32)
@@ -340,6 +342,9 @@ class Engine:
                 compile=structs.compile_callback(image.compile_block),
                 function_count=len(image.functions),
                 site_count=len(image.plan.sites),
+                count_total=image.block_count,
+                totals=(c.c_uint64 * max(image.block_count, 1))(),
+                total_lanes=(c.c_uint64 * max(image.block_count, 1))(),
             )
         return image.request
 

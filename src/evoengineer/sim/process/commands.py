@@ -170,7 +170,7 @@ class Commands:
         if ("init" in options.checks) != ("init" in engine.checks):
             self._arenas.track_initialised("init" in options.checks)
         engine.threads, engine.checks = options.threads, options.checks
-        engine.tick_limit = options.limits.max_instructions
+        engine.instruction_limit = options.limits.max_instructions
         engine.wall_limit_seconds = options.limits.max_seconds
         engine.reversed_blocks = block_order == "reversed"
         engine.set_sampling(

@@ -123,7 +123,7 @@ void keep(WarpState* w, Counted& c, uint32_t site, TraceKind kind, const uint64_
     if (c.traced[w->warp_index]++ >= w->worker->launch->trace_limit) return;
     for (uint32_t at = 0; at < count; at += 128) {
         uint32_t part = std::min(count - at, 128u);
-        c.trace.push_back({w->clock - c.clock_start, uint32_t(c.sectors.size()), site, uint16_t(w->warp_index),
+        c.trace.push_back({w->counted_time, uint32_t(c.sectors.size()), site, uint16_t(w->warp_index),
                            uint8_t(part), kind});
         c.sectors.insert(c.sectors.end(), sectors + at, sectors + at + part);
     }
@@ -153,7 +153,6 @@ void begin_counting(const Launch& launch) {
         c.index = launch.samples[i];
         c.warps = warps;
         c.blocks = launch.count_total;
-        c.clock_start = launch.clock_start;
         c.executions.assign(size_t(warps) * c.blocks, 0);
         c.lanes.assign(c.blocks, 0);
         c.sites.assign(launch.site_count, SiteCount{});
@@ -173,7 +172,7 @@ void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t 
     Counted& c = *w->block->counted;
     c.executions[size_t(w->warp_index) * c.blocks + number]++;
     c.lanes[number] += uint32_t(__builtin_popcount(lanes));
-    w->clock += instructions;
+    w->counted_time += instructions;  // the clock that a kernel can read goes on as in blocks that are not counted
 }
 
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,

@@ -44,7 +44,6 @@ struct AtomicLine {         // atomics in one line of memory; Python mirrors it
 struct Counted {
     uint64_t index = 0;     // linear index of the block in the grid
     uint32_t warps = 0, blocks = 0;
-    uint64_t clock_start = 0;
     std::vector<uint32_t> executions;   // [warp][block of any function]
     std::vector<uint64_t> lanes;        // [block]
     std::vector<SiteCount> sites;
