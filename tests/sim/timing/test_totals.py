@@ -10,6 +10,7 @@ import pytest
 from evoengineer.card.profile import load_profile
 from evoengineer.sim.engine.engine import Engine
 from evoengineer.sim.runtime import structs
+from evoengineer.sim.timing.profile import LaunchProfile
 from evoengineer.toolchain.compilers import find_toolchain
 
 KERNELS = r"""
@@ -54,6 +55,28 @@ extern "C" __global__ void one_for_all(const float* in, float* out, int n) {  //
     #pragma unroll 1
     for (int k = 0; k < n; k++) sum += in[k % 256];
     out[threadIdx.x] = sum;
+}
+
+extern "C" __global__ void one_of_many(const float* in, float* out, int worker) {
+    if (blockIdx.x != worker) return;
+    float sum = 0.0f;
+    #pragma unroll 1
+    for (int k = 0; k < 20000; k++) sum = sum * 0.5f + 1.0f;
+    out[threadIdx.x] = sum + in[threadIdx.x];
+}
+
+extern "C" __global__ void late(const float* in, float* out, int n) {  // cheap accesses first, then all of memory
+    float sum = 0.0f;
+    #pragma unroll 1
+    for (int k = 0; k < 8192; k++) sum += in[threadIdx.x + (k & 1)];
+    #pragma unroll 1
+    for (int k = 0; k < n; k++) sum += in[(size_t(blockIdx.x) * n + k) * 256 + threadIdx.x];
+    out[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+
+extern "C" __global__ void pass(const float* in, float* out) {
+    size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    out[i] = in[i] + 1.0f;
 }
 
 extern "C" __global__ void clocks(const float* in, float* out, int n) {
@@ -136,3 +159,63 @@ def test_a_limit_in_instructions_does_not_depend_on_workers(ptx: str) -> None:
         reports.add(error.value.report)
     assert len(reports) == 1
     assert str(needed - 1) in reports.pop()
+
+
+class Timed:
+    """Launches one after the other on one device, and what the timing model says of them."""
+
+    def __init__(self, ptx: str) -> None:
+        self.engine = Engine(load_profile("rtx4090"), threads=1, sample_blocks=12)
+        self.module = self.engine.load_module([ptx])
+
+    def buffer(self, size: int) -> int:
+        return self.engine.memory.allocate(structs.DEVICE, size)
+
+    def run(self, kernel: str, blocks: int, *arguments: int) -> LaunchProfile:
+        info = self.module.kernels[kernel]
+        sizes = info.param_sizes
+        params = b"".join(
+            value.to_bytes(size, "little") for value, size in zip(arguments, sizes, strict=True)
+        )
+        profile = self.engine.launch(
+            self.module, kernel, (blocks, 1, 1), (256, 1, 1), 0, params.ljust(info.param_bytes, b"\0")
+        ).profile
+        assert profile is not None
+        return profile
+
+
+def test_work_in_a_block_that_was_not_counted_takes_its_time(ptx: str) -> None:
+    timed = Timed(ptx)
+    data, out = timed.buffer(4096), timed.buffer(4096)
+    alone = timed.run("one_of_many", 1, data, out, 0)
+    many = timed.run("one_of_many", 20000, data, out, 7777)
+    idle = timed.run("one_of_many", 20000, data, out, -1 % 2**32)
+    assert alone.time_ns > 10 * idle.time_ns
+    assert many.time_ns > 0.8 * alone.time_ns
+    assert many.disagreement > 0.1
+    timed.engine.set_sampling(12, False, reuse_profiles=False)
+    again = timed.run("one_of_many", 20000, data, out, 7777)  # now with the busiest block among those counted
+    assert again.disagreement < 0.1
+    assert 0.8 * alone.time_ns < again.time_ns < 10 * alone.time_ns  # the others tell little of its pace
+
+
+def test_a_footprint_does_not_end_with_the_trace(ptx: str) -> None:
+    timed = Timed(ptx)
+    blocks, rounds = 256, 1024
+    size = blocks * rounds * 1024
+    profile = timed.run("late", blocks, timed.buffer(size), timed.buffer(blocks * 1024), rounds)
+    assert profile.dram_bytes > 0.9 * size
+
+
+def test_a_launch_on_new_memory_finds_nothing_in_l2(ptx: str) -> None:
+    """A layer norm in four chunks once came out faster than its data can be read."""
+    timed = Timed(ptx)
+    size = 128 << 20
+    data, out = timed.buffer(size), timed.buffer(size)
+    whole = timed.run("pass", size // 1024, data, out)
+    data, out = timed.buffer(size), timed.buffer(size)
+    chunk = size // 8
+    parts = [timed.run("pass", chunk // 1024, data + k * chunk, out + k * chunk) for k in range(8)]
+    assert sum(part.dram_bytes for part in parts) > 0.95 * whole.dram_bytes
+    again = timed.run("pass", chunk // 1024, data + 7 * chunk, out + 7 * chunk)
+    assert again.dram_bytes < 0.5 * parts[7].dram_bytes

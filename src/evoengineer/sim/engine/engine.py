@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from evoengineer.sim.ptx.model import Function
     from evoengineer.sim.timing.profile import LaunchProfile
     from evoengineer.sim.timing.profiler import Profiler
+    from evoengineer.sim.timing.totals import Totals
 
 CHECKS = ("memory", "race", "init")
 MODES = ("optimised", "varying")
@@ -158,7 +159,7 @@ class Engine:
         if self._profiler is not None and size:
             found = self.memory.find(address)
             if found is not None and found.inside:
-                self._profiler.residency.touch({found.start: float(size)})
+                self._profiler.touched(found.start, address, size)
 
     # -- modules -----------------------------------------------------------------------------------
 
@@ -267,7 +268,7 @@ class Engine:
             if not self._reuse_profiles:  # what a kernel does may hang on memory that the key does not see
                 self._counted += 1
                 key = (key, self._counted)
-            samples = () if profiler.known(key) else profiler.samples(grid)
+            samples = () if profiler.known(key) else profiler.samples(image, grid)
         c.memmove(self._params, params, len(params))
         if cooperative:
             c.memset(self._workspace, 0, 4096)
@@ -296,7 +297,7 @@ class Engine:
                 from evoengineer.sim.timing.shape import Shape
 
                 shape = Shape(grid, block, shared_bytes, resources, self.profile)
-                profiler.measure(key, shape, image, samples, buffers)
+                profiler.measure(key, shape, image, samples, buffers, _totals(request))
             profile = profiler.evaluate(key, kernel, buffers)
         elapsed_ns = profile.time_ns if profile else self._rough_ns(image, grid, block)
         return LaunchResult(elapsed_ns, image.compile_seconds if len(module.images) > known else 0.0, profile)
@@ -368,6 +369,21 @@ class Engine:
         threads = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]
         rate = self.profile.sm_count * 128 * self.profile.clock_khz * 1e3
         return 2000.0 + threads * image.plan.instructions / rate * 1e9
+
+
+def _totals(request: structs.Launch) -> Totals | None:
+    """What every block of the launch did; None if only some ran."""
+    if request.flags & abi.SAMPLED_ONLY:
+        return None
+    from evoengineer.sim.timing.totals import Totals
+
+    count = request.count_total
+    return Totals(
+        tuple(request.totals[:count]),
+        tuple(request.total_lanes[:count]),
+        request.instructions,
+        tuple((each.block, each.instructions) for each in request.busiest if each.instructions),
+    )
 
 
 def kernel_info(linked: LinkedModule, function: Function) -> KernelInfo:

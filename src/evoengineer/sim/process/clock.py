@@ -34,6 +34,7 @@ class Clock:
         self._blocking: set[int] = set()
         self._engines = {"compute": 0.0, "to_device": 0.0, "to_host": 0.0}
         self._events: dict[int, float] = {}
+        self._moved_bytes = 0  # by copies and fills on the device since the last `busy_ns`
         self._first_ns: float | None = None  # start of the first operation since the last `busy_ns`
 
     def create_stream(self, stream: int, flags: int) -> None:
@@ -62,10 +63,12 @@ class Clock:
         self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(size))
 
     def _moved_ns(self, size: int) -> float:
-        """Bytes through the memory system of the card: what fits into L2 stays there."""
+        """Bytes through the memory system of the card: what fits into L2 stays there, once, in however many pieces."""
         card = self._profile
         l2_rate = card.l2_bytes_per_clock * card.clock_khz * 1e3 * _L2_EFFICIENCY
-        beyond = max(size - card.l2_bytes // 2, 0)
+        room = max(card.l2_bytes // 2 - self._moved_bytes, 0)
+        self._moved_bytes += size
+        beyond = max(size - room, 0)
         return max(size / l2_rate, beyond / (card.dram_bytes_per_second * _DRAM_EFFICIENCY)) * 1e9
 
     def record(self, event: int, stream: int) -> None:
@@ -90,7 +93,7 @@ class Clock:
 
     def busy_ns(self) -> float:
         """From the start of the first operation to the end of the last, on whatever stream, since the last time."""
-        first, self._first_ns = self._first_ns, None
+        first, self._first_ns, self._moved_bytes = self._first_ns, None, 0
         return 0.0 if first is None else max(*self._streams.values(), *self._engines.values()) - first
 
     def _ready(self, stream: int) -> float:

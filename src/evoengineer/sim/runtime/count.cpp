@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t kSpecial = 0x80;         // in Launch::count_bytes: loads past L1, atomics that one lane does for all
 constexpr uint64_t kLocalArena = 0x500000000000ull;
 constexpr uint8_t kFloats = 0x40;          // of atomics, which are never that wide
-constexpr size_t kMostLines = 4096;        // told apart among a block's atomics
+constexpr size_t kMostLines = 1 << 16;       // told apart among a block's atomics
 
 std::vector<Counted>& records() {
     static auto* only = new std::vector<Counted>;
@@ -120,7 +120,12 @@ uint32_t count_atomic(Counted& c, const uint64_t* addresses, uint32_t lanes, boo
 }
 
 void keep(WarpState* w, Counted& c, uint32_t site, TraceKind kind, const uint64_t* sectors, uint32_t count) {
-    if (c.traced[w->warp_index]++ >= w->worker->launch->trace_limit) return;
+    if (c.traced[w->warp_index]++ >= w->worker->launch->trace_limit) {
+        const uint8_t bits = kind == kTraceAtomic ? 3 : kind == kTraceStore ? 2 : 1;
+        const bool local = kind == kTraceLocalLoad || kind == kTraceLocalStore;
+        for (uint32_t i = 0; i < count && !local; i++) c.beyond.add(sectors[i], bits);
+        return;
+    }
     for (uint32_t at = 0; at < count; at += 128) {
         uint32_t part = std::min(count - at, 128u);
         c.trace.push_back({w->counted_time, uint32_t(c.sectors.size()), site, uint16_t(w->warp_index),

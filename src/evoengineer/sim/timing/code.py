@@ -37,6 +37,7 @@ class KernelCode:
     flops: tuple[dict[str, int], ...]  # per PTX block: type → operations per lane
     matrix: tuple[dict[str, int], ...]  # per PTX block: type → multiply-adds per warp
     instructions: tuple[int, ...]  # per PTX block
+    block_of_site: dict[int, int]  # site → number of its PTX block
     atomic_sites: frozenset[int]
     image_sites: frozenset[int]  # textures and surfaces
 
@@ -90,7 +91,7 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
     widths = _widths(program, memory, code if machine else None)
     return KernelCode(
         code, machine is None, block_of_line, site_of_line, source_of_line, widths, tuple(flops), tuple(matrix),
-        tuple(counts), atomics, images,
+        tuple(counts), {s: number for _, s, number in memory}, atomics, images,
     )  # fmt: skip
 
 

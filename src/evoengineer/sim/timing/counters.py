@@ -6,7 +6,7 @@ import ctypes as c
 from dataclasses import dataclass
 
 GLOBAL, SHARED, LOCAL, ELSEWHERE = range(4)
-_ROOM = 4096  # footprints
+_ROOM = 16384  # footprints
 
 
 class SiteTotal(c.Structure):

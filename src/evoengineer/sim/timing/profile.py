@@ -43,6 +43,7 @@ class LaunchProfile:
     hot_lines: tuple[tuple[str, int, float], ...]  # file, line, share of one warp's time
     findings: tuple[str, ...]  # at most three, most important first
     sampled_blocks: int
+    disagreement: float  # part of the instructions that the samples alone would have misplaced
     blocks: int
 
     @property

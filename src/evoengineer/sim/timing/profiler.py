@@ -13,7 +13,7 @@ import os
 import pickle
 import tempfile
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -25,46 +25,21 @@ from evoengineer.sim.runtime.native import Memory, load_runtime
 from evoengineer.sim.timing.analysis import analyse
 from evoengineer.sim.timing.code import KernelCode, kernel_code
 from evoengineer.sim.timing.counters import read_counters, replay
-from evoengineer.sim.timing.memory import kept_fraction
 from evoengineer.sim.timing.profile import LaunchProfile
 from evoengineer.sim.timing.ptxas import Assembler, Resources
 from evoengineer.sim.timing.report import launch_profile
+from evoengineer.sim.timing.residency import Residency, Stretch
 from evoengineer.sim.timing.sampling import choose_blocks, weigh_blocks
 from evoengineer.sim.timing.sass import MachineCode, read_code
 from evoengineer.sim.timing.shape import Measured, Shape
+from evoengineer.sim.timing.totals import Totals, agree
 
 TRACED_REQUESTS = 400_000  # of all samples together
 _LEAST_TRACE = 256  # per warp
 _REMEMBERED = 4096
 _MANY_BLOCKS = 4096  # in a larger grid edges matter less, and its blocks are often larger: fewer are counted
+ENOUGH_AGREEMENT = 0.1  # of the instructions that samples may misplace before more blocks are counted
 _LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
-
-
-class Residency:
-    """Which allocations the L2 holds, and how much of each, least recently used first."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._held: OrderedDict[int, float] = OrderedDict()
-
-    def fractions(self, touched: dict[int, float]) -> dict[int, float]:
-        """Of what a launch will touch: the part that is there, and stays until it is wanted."""
-        kept = kept_fraction(sum(touched.values()), self._capacity)
-        return {
-            start: kept * min(self._held.get(start, 0.0) / size, 1.0)
-            for start, size in touched.items()
-            if size
-        }
-
-    def touch(self, touched: dict[int, float]) -> None:
-        for start, size in touched.items():
-            self._held.pop(start, None)
-            self._held[start] = min(size, float(self._capacity))
-        while len(self._held) > 1 and sum(self._held.values()) > self._capacity:
-            self._held.popitem(last=False)
-
-    def forget(self, start: int) -> None:
-        self._held.pop(start, None)
 
 
 @cache
@@ -104,8 +79,14 @@ class Profiler:
         self._codes: dict[str, KernelCode] = {}
         self._measured: OrderedDict[Hashable, Measured] = OrderedDict()
         self._buffers: dict[Hashable, tuple[int, ...]] = {}
-        self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, float]]] = {}
+        self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, Stretch]]] = {}
+        self._missed: dict[Hashable, frozenset[int]] = {}
         self.residency = Residency(card.l2_bytes)
+
+    def touched(self, start: int, address: int, size: int) -> None:
+        """A copy or fill has written there."""
+        low = address - start
+        self.residency.touch({start: Stretch(low, low + size, float(size))})
 
     def assemble(self, module: LinkedModule) -> None:
         """Start ptxas on a module's texts; results are asked for when the first kernel has been counted."""
@@ -113,9 +94,11 @@ class Profiler:
             if text not in self._assemblers and ".entry" in text:
                 self._assemblers[text] = Assembler(text, self._card.sm)
 
-    def samples(self, grid: tuple[int, int, int]) -> tuple[int, ...]:
+    def samples(self, image: KernelImage, grid: tuple[int, int, int]) -> tuple[int, ...]:
+        """Blocks to count; those with most work among them, if samples without them told something else last time."""
         many = grid[0] * grid[1] * grid[2] > _MANY_BLOCKS
-        return choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit, self._seed)
+        chosen = choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit, self._seed)
+        return tuple(sorted({*chosen, *self._missed.get((image.key, grid), ())}))
 
     def trace_limit(self, samples: int, warps: int) -> int:
         return max(TRACED_REQUESTS // max(samples * warps, 1), _LEAST_TRACE)
@@ -183,13 +166,14 @@ class Profiler:
         image: KernelImage,
         samples: tuple[int, ...],
         buffers: tuple[int, ...] = (),
+        totals: Totals | None = None,
     ) -> None:
-        """Read the counters of the launch that has just run."""
+        """Read the counters of the launch that has just run; `totals` unless only the samples did."""
         self._buffers[key] = buffers
         runtime = load_runtime()
         sites = len(image.plan.sites)
         code = self.code(image)
-        weights = weigh_blocks(shape.grid, samples)
+        weights = weigh_blocks(shape.grid, samples, self._missed.get((image.key, shape.grid), frozenset()))
         counters = read_counters(runtime, samples, weights, code.instructions, sites)
         share = max(shape.resident, 1)
         caches, footprints = replay(
@@ -200,7 +184,10 @@ class Profiler:
             self._card.l2_bytes // (share * self._card.sm_count),
         )
         runtime.rt_count_release()
-        self._measured[key] = Measured(shape, code, counters, tuple(caches), tuple(footprints))
+        agreed = agree(counters, tuple(caches), totals, shape.blocks, code)
+        if totals is not None and agreed.disagreement > ENOUGH_AGREEMENT:
+            self._missed[image.key, shape.grid] = frozenset(block for block, _ in totals.busiest)
+        self._measured[key] = Measured(shape, code, agreed, tuple(footprints))
         while len(self._measured) > _REMEMBERED:
             old, _ = self._measured.popitem(last=False)
             self._evaluated.pop(old, None)
@@ -212,11 +199,11 @@ class Profiler:
         cold = self._evaluated.get(key)
         if cold is None:
             analysis = analyse(measured, {})
-            cold = (launch_profile(name, measured, analysis), dict(analysis.traffic.touched))
+            cold = (launch_profile(name, measured, analysis), _stretches(measured, analysis.traffic.touched))
             self._evaluated[key] = cold
         profile, touched = cold
         moved = dict(zip(self._buffers.get(key, ()), buffers, strict=False))
-        here = {moved.get(start, start): size for start, size in touched.items()}
+        here = {moved.get(start, start): stretch for start, stretch in touched.items()}
         held = self.residency.fractions(here)
         fractions = {
             start: round(held.get(moved.get(start, start), 0.0), 2)
@@ -232,6 +219,16 @@ class Profiler:
             profile = warm[0]
         self.residency.touch(here)
         return profile
+
+
+def _stretches(measured: Measured, touched: Mapping[int, float]) -> dict[int, Stretch]:
+    """Where in each allocation its touched bytes lie. The first and the last block of a grid are always sampled."""
+    found = {}
+    for start, size in touched.items():
+        prints = [each for each in measured.footprints if each.allocation == start]
+        low, high = min(each.low for each in prints), max(each.high for each in prints)
+        found[start] = Stretch(low - start, high - start, min(size, float(high - low)))
+    return found
 
 
 def count_bytes_array(code: KernelCode) -> c.Array[c.c_uint8]:

@@ -64,6 +64,7 @@ def launch_profile(name: str, measured: Measured, analysis: Analysis) -> LaunchP
         hot_lines=_hot_lines(measured, analysis),
         findings=(),
         sampled_blocks=len(measured.counters.samples),
+        disagreement=measured.agreed.disagreement,
         blocks=shape.blocks,
     )
     return findings_of(profile, measured, analysis)

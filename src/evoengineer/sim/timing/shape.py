@@ -9,6 +9,7 @@ from evoengineer.card.profile import Profile
 from evoengineer.sim.timing.code import KernelCode
 from evoengineer.sim.timing.counters import Counters, Footprint, SiteCache
 from evoengineer.sim.timing.ptxas import Resources
+from evoengineer.sim.timing.totals import Agreed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,13 @@ class Measured:
 
     shape: Shape
     code: KernelCode
-    counters: Counters
-    caches: tuple[SiteCache, ...]
+    agreed: Agreed
     footprints: tuple[Footprint, ...]
+
+    @property
+    def counters(self) -> Counters:
+        return self.agreed.counters
+
+    @property
+    def caches(self) -> tuple[SiteCache, ...]:
+        return self.agreed.caches
