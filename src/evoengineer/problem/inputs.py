@@ -2,7 +2,7 @@
 
 Everything comes from one seed, so that a draw can be repeated in another process. `values` follows the
 distribution that the judge asks for; the other methods draw what they say, whatever the distribution.
-Imports torch: only the reference process uses this module.
+Imports torch: for processes that run a problem's file (`live.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A problem's Python code, loaded: what draws inputs and computes the reference.
 
-Imports torch and runs the problem's file, so it lives in a process of its own (`describe.py`, the judge's
-reference process). `open_live` tells the two forms apart: a folder's `problem.py`, or a KernelBench file.
+Imports torch and runs the problem's file, so it lives in processes of their own: `describe.py`, `checking.py`, and
+the judge's (its reference, PyTorch's times). `open_live` tells the two forms apart: a folder's `problem.py`, or a
+KernelBench file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The judge's end of the reference process (`reference_server.py`).
+"""The judge's end of the reference process (`server.py`).
 
 Requests may be sent ahead: each returns a future, answers come in order, so that drawing inputs and computing
-references overlaps with compiling. Owns the process and the two pieces of memory it shares with the runner.
+references overlaps with compiling. Owns the process and the two pieces of memory in which tensors pass to and from
+it.
 """
 
 from __future__ import annotations

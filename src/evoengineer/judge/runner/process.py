@@ -1,6 +1,6 @@
 """The judge's end of the runner: a sandboxed process that loads one candidate and calls it.
 
-Speaks the lines of `runner/runner.cpp`. A candidate's failure is raised as `CandidateFailure`, which the
+Speaks the lines of `runner.cpp`. A candidate's failure is raised as `CandidateFailure`, which the
 judge turns into a verdict; what the runner says is not trusted beyond that (see `integrity.py`).
 """
 

@@ -1,8 +1,9 @@
 """Writes LLVM IR for the instructions of one basic block after another.
 
-A `Val` is a value in one of the forms of forms.py. Instruction handlers (arith.py, memory.py …) are
-written once: they are given operand names and a lane count n, 1 or 32, and write the same LLVM
-operation on scalars or on vectors. Which of the two follows from the operands' forms.
+A `Val` is a value in one of the forms of forms.py. Instruction handlers (integer.py, memory.py …, listed in
+handlers.py) read operands as values and write results; what they compute they write once, as a function of a lane
+count n, 1 or 32, and names, which `alu` calls for scalars or for vectors. Which of the two follows from the
+operands' forms.
 """
 
 from __future__ import annotations

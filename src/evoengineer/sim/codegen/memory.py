@@ -1,8 +1,7 @@
-"""Loads, stores and atomics, with their checks.
+"""Loads and stores, and addresses of the state spaces.
 
 Addresses are real addresses of the device process in every state space, so an access is a plain load or
-store once it is known to be good. The check is inline: each site keeps the bounds of the allocation it
-touched last (struct Cache in abi.h), and only a miss calls the runtime.
+store once bounds.py has checked it. Atomics and fences are in sync.py.
 
 The address's form decides the access: one scalar per segment, one contiguous vector per segment, or a
 gather or scatter over lanes.
