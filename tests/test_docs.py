@@ -53,24 +53,20 @@ SOURCES = [
 ]
 # Files of a user's, of an export, or of other projects, in examples.
 ELSEWHERE = {
-    *(
-        "file.py",
-        "my.py",
-        "my_method.py",
-        "run.toml",
-        "script.toml",
-        "test_kernel.py",
-        "setup.py",
-        "reference.py",
-    ),
-    *(
-        "level1/19_ReLU.py",
-        "path/to/file.py",
-        "torch/version.py",
-        "torch/extension.h",
-        "cuda_pipeline.h",
-        "no.h",
-    ),
+    "cuda_pipeline.h",
+    "file.py",
+    "level1/19_ReLU.py",
+    "my.py",
+    "my_method.py",
+    "no.h",
+    "path/to/file.py",
+    "reference.py",
+    "run.toml",
+    "script.toml",
+    "setup.py",
+    "test_kernel.py",
+    "torch/extension.h",
+    "torch/version.py",
 }
 
 _FILE = re.compile(r"(?<![\w./*-])[\w./-]*\w\.(?:py|cpp|h|md|toml|map|sh)\b(?![(*])")

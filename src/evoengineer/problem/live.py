@@ -66,6 +66,8 @@ def _run(path: Path) -> types.ModuleType:
 
 
 class FolderProblem:
+    """The live side of a folder's `problem.py`."""
+
     def __init__(self, module: types.ModuleType, path: Path, name: str, baseline: Path | None) -> None:
         for required in ("reference", "cases", "make_inputs"):
             if not hasattr(module, required):
@@ -145,6 +147,7 @@ def widened(value: Any) -> Any:
 
 
 def as_outputs(result: Any, path: Path) -> tuple[torch.Tensor, ...]:
+    """What a reference returned, as a tuple of tensors."""
     outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     for output in outputs:
         if not isinstance(output, torch.Tensor):

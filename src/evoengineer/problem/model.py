@@ -31,6 +31,8 @@ ALL_DISTRIBUTIONS = tuple(Distribution)
 
 
 class CaseKind(StrEnum):
+    """What a case is for."""
+
     CHECK = "check"  # small and awkward: decides correctness
     BENCH = "bench"  # carries the objective
 

@@ -67,6 +67,8 @@ class Memory:
 
 
 class ReferenceServer:
+    """One method per command; each returns the answer."""
+
     def __init__(self, inputs: Memory, outputs: Memory) -> None:
         self._inputs, self._outputs = inputs, outputs
         self._live: Live | None = None
@@ -79,6 +81,7 @@ class ReferenceServer:
         return self._live
 
     def load(self, path: str, name: str) -> dict[str, Any]:
+        """Make a problem the current one."""
         self._live, self._draws = open_live(Path(path), name), {}
         return {}
 
@@ -241,6 +244,7 @@ def _padded(size: int) -> int:
 
 
 def main() -> int:
+    """Serve commands until standard input ends."""
     die_with_parent()
     inputs, outputs, threads = (int(word) for word in sys.argv[1:4])
     torch.set_num_threads(threads)

@@ -24,6 +24,7 @@ _SPACES = ("global", "shared", "local", "const", "param")
 
 
 def space_of(instr: Instr) -> str:
+    """The state space that an instruction names; generic if none."""
     for mod in instr.mods:
         head = mod.partition("::")[0]
         if head in _SPACES:
@@ -66,6 +67,7 @@ def _sign_extend(e: Emitter, val: Val) -> Val:
 
 
 def ld(e: Emitter, instr: Instr) -> None:
+    """ld, ldu: from memory, a parameter, or the result of a call."""
     kind = instr.mods[-1]
     bytes_ = TYPE_BYTES[kind]
     if bytes_ == 16:
@@ -209,6 +211,7 @@ def _gather(e: Emitter, addresses: str, bits: int) -> Val:
 
 
 def st(e: Emitter, instr: Instr) -> None:
+    """st: to memory, an argument of a call, or the function's own result."""
     kind = instr.mods[-1]
     bytes_ = TYPE_BYTES[kind]
     if bytes_ == 16:
@@ -235,6 +238,7 @@ def st(e: Emitter, instr: Instr) -> None:
 
 
 def store(e: Emitter, where: Val, values: list[Val], bytes_: int) -> None:
+    """Write values to an address that has been checked, in the way that its form allows."""
     bits, count = bytes_ * 8, len(values)
     if where.form is not None and where.form.stride == bytes_ * count and e.mask is None:
         _store_contiguous(e, where, values, bits)
@@ -306,6 +310,7 @@ def call_argument(e: Emitter, instr: Instr, to: Addr, values: list[Val], bytes_:
 
 
 def call_result(e: Emitter, instr: Instr, source: Addr, bytes_: int, count: int) -> list[Val]:
+    """ld.param from a result of the call before: out of its buffer, lane-major."""
     assert isinstance(source.base, Sym)
     room = e.unit.body.call_params[source.base.name].bytes
     inside(instr, source.offset + source.base.offset, bytes_ * count, room, bytes_)
@@ -328,6 +333,7 @@ def cvta(e: Emitter, instr: Instr) -> None:
 
 
 def isspacep(e: Emitter, instr: Instr) -> None:
+    """Does an address lie in a state space?"""
     space = space_of(instr)
     where = e.read(instr.args[1], 64)
     if space in ("shared", "local"):

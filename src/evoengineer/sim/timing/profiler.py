@@ -57,6 +57,7 @@ class Residency:
         }
 
     def touch(self, touched: dict[int, float]) -> None:
+        """A launch has just used these: they come last to be evicted."""
         for start, size in touched.items():
             self._held.pop(start, None)
             self._held[start] = min(size, float(self._capacity))
@@ -64,6 +65,7 @@ class Residency:
             self._held.popitem(last=False)
 
     def forget(self, start: int) -> None:
+        """The allocation is gone."""
         self._held.pop(start, None)
 
 
@@ -97,6 +99,8 @@ class _KeptCode:
 
 
 class Profiler:
+    """Of one device: its modules, their code, the launches that were counted, and what L2 holds."""
+
     def __init__(self, card: Profile, memory: Memory, sample_blocks: int, sample_seed: int = 0) -> None:
         self._card, self._memory, self._limit, self._seed = card, memory, sample_blocks, sample_seed
         self._assemblers: dict[str, Assembler] = {}
@@ -114,10 +118,12 @@ class Profiler:
                 self._assemblers[text] = Assembler(text, self._card.sm)
 
     def samples(self, grid: tuple[int, int, int]) -> tuple[int, ...]:
+        """The blocks of a grid to count."""
         many = grid[0] * grid[1] * grid[2] > _MANY_BLOCKS
         return choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit, self._seed)
 
     def trace_limit(self, samples: int, warps: int) -> int:
+        """How many requests of each warp the cache model may see."""
         return max(TRACED_REQUESTS // max(samples * warps, 1), _LEAST_TRACE)
 
     def resources(self, image: KernelImage, guess: int) -> Resources:
@@ -128,6 +134,7 @@ class Profiler:
         return known or Resources(guess, 0, 0, estimated=True)
 
     def code(self, image: KernelImage) -> KernelCode:
+        """A kernel's code as the model needs it, from disk if it was read before."""
         if image.key not in self._codes:
             text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
             assembler = self._assemblers.get(text)
@@ -165,6 +172,7 @@ class Profiler:
         return tuple(parts)
 
     def known(self, key: Hashable) -> bool:
+        """Whether an earlier launch with that key was counted."""
         return key in self._measured
 
     def buffers(self, params: bytes, words: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
@@ -235,4 +243,5 @@ class Profiler:
 
 
 def count_bytes_array(code: KernelCode) -> c.Array[c.c_uint8]:
+    """Widths and kinds of all sites, as the runtime wants them."""
     return (c.c_uint8 * max(len(code.count_bytes), 1)).from_buffer_copy(code.count_bytes or b"\0")

@@ -34,6 +34,7 @@ class Shape:
         return -(-self.threads // 32)
 
     def limits(self) -> dict[str, int]:
+        """Blocks per multiprocessor that each resource allows."""
         kernel = KernelResources(self.threads, self.shared_bytes, self.resources.registers)
         return occupancy_limits(self.card, kernel)
 
