@@ -27,6 +27,8 @@ from evoengineer.problem.model import Problem
 
 
 class CudaWorker:
+    """Judges on the GPU that the options name; see `worker.Worker`."""
+
     def __init__(self, options: JudgeOptions, run_seed: int, threads: int) -> None:
         self._options, self._run_seed = options, run_seed
         self._reference = ReferenceProcess(threads)

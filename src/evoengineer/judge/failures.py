@@ -62,6 +62,7 @@ class DeviceFailure(Protocol):
 
 
 def device_rejection(failure: DeviceFailure, where: str) -> Rejected:
+    """By the error that the simulated GPU reports."""
     outcome = _DEVICE_OUTCOMES.get(failure.kind, Outcome.CRASHED)
     report = "\n".join(line.removeprefix("========= ") for line in failure.report.splitlines())
     headline = report.splitlines()[0] if report else failure.kind.replace("_", " ")
@@ -74,6 +75,7 @@ def device_rejection(failure: DeviceFailure, where: str) -> Rejected:
 
 
 def runner_rejection(failure: CandidateFailure, where: str) -> Rejected:
+    """By what happened to the candidate's process, or what it said."""
     outcome = _RUNNER_OUTCOMES.get(failure.kind, Outcome.CRASHED)
     if failure.kind is FailureKind.CUDA:
         outcome = _CUDA_OUTCOMES.get(failure.code, Outcome.CRASHED)
@@ -87,6 +89,7 @@ def runner_rejection(failure: CandidateFailure, where: str) -> Rejected:
 
 
 def mismatch_rejection(mismatch: Mapping[str, Any], where: str, arguments: str) -> Rejected:
+    """Results are wrong; `mismatch` is a `correctness.Mismatch` as JSON."""
     text = str(mismatch["text"])
     return Rejected(
         Outcome.WRONG,
@@ -97,10 +100,12 @@ def mismatch_rejection(mismatch: Mapping[str, Any], where: str, arguments: str) 
 
 
 def finding_rejection(finding: Finding, where: str) -> Rejected:
+    """A rule of `integrity.py` was broken."""
     return Rejected(
         Outcome.DISHONEST, f"{finding.text} ({where})", finding.text, {"where": where, "rule": finding.rule}
     )
 
 
 def trimmed(text: str) -> str:
+    """Evidence of a length that a prompt can carry."""
     return text if len(text) <= _MOST_EVIDENCE else text[: _MOST_EVIDENCE - 20] + "\n… (cut)"

@@ -37,6 +37,8 @@ class Record(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """A broken rule: its name and what is not allowed."""
+
     rule: str
     text: str
 

@@ -10,6 +10,8 @@ from evoengineer.sim.options import default_threads
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
+    """As given; what is left out has a default that suits a machine without a GPU."""
+
     device: str = DEFAULT_DEVICE
     run_seed: int | None = None  # None: a secret of this machine (plan.secret_seed)
     workers: int = 0  # 0: one per core

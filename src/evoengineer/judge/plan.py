@@ -29,6 +29,8 @@ _SIMULATED_FLOPS, _SIMULATED_BYTES = 1.5e8, 1e9
 
 @dataclass(frozen=True, slots=True)
 class PlannedDraw:
+    """One set of inputs to be drawn: for which case, from which distribution and seed."""
+
     case: int  # index into the problem's cases
     distribution: Distribution
     seed: int

@@ -56,6 +56,7 @@ def time_calls(
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Times as JSON on standard output; exit code 1 where there is no such device."""
     import torch
 
     from evoengineer.problem.live import open_live

@@ -24,6 +24,8 @@ from typing import Any
 
 
 class Outcome(StrEnum):
+    """The closed set; what each means stands at the top."""
+
     UNPARSABLE = "unparsable"
     FORBIDDEN = "forbidden"
     COMPILE_ERROR = "compile_error"
@@ -61,6 +63,8 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """What judging a kernel came to. Which fields are set follows from the outcome."""
+
     outcome: Outcome
     summary: str  # one sentence
     evidence: str = ""  # what helps to mend it: diagnostics, first wrong element, memory report
@@ -71,7 +75,7 @@ class Verdict:
     kernel: str = ""  # identity of the text
     build: str = ""  # identity of the machine code; empty when it did not compile
     resources: Mapping[str, Any] = field(default_factory=dict)  # registers, spills, shared memory by kernel
-    seconds: Mapping[str, float] = field(default_factory=dict)  # wall time by stage, not part of equality
+    seconds: Mapping[str, float] = field(default_factory=dict)  # wall time by stage
 
     def __post_init__(self) -> None:
         if (self.timing is not None) != (self.outcome is Outcome.VALID):

@@ -41,6 +41,7 @@ class VerdictCache:
             return None  # never kept, or half-written by a machine that lost power
 
     def keep(self, identity: str, verdict: Verdict) -> None:
+        """Remember a verdict under the identity of a text or of machine code."""
         if verdict.outcome in _PASSING:
             return
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -44,6 +44,8 @@ class Baseline:
 
 
 class Worker(Protocol):
+    """Judges one candidate at a time on one device."""
+
     def judge(
         self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
     ) -> Verdict:
@@ -66,6 +68,7 @@ def target_of(device: str) -> Target:
 
 
 def open_worker(options: JudgeOptions, run_seed: int, threads: int) -> Worker:
+    """A worker for the device that the options name."""
     if options.device.startswith("cuda"):
         from evoengineer.judge.cuda_worker import CudaWorker
 
@@ -108,6 +111,8 @@ class Workers:
 
 
 class SimulatedWorker:
+    """A reference process and a simulated GPU."""
+
     def __init__(self, options: JudgeOptions, run_seed: int, threads: int) -> None:
         self._options, self._run_seed = options, run_seed
         self._reference = ReferenceProcess(threads)
@@ -193,6 +198,7 @@ def baseline_time(description: Description, baseline: Baseline | None, own_us: f
 
 
 def valid_verdict(timing: Timing, draws: int) -> Verdict:
+    """The verdict on a kernel that came through, in one sentence."""
     kind = "simulated" if timing.simulated else "measured"
     faster = "" if timing.speedup is None else f", {timing.speedup:.3g}x the baseline's speed"
     return Verdict(

@@ -48,6 +48,7 @@ class Description:
         return sum(int(each.get("bytes", 0)) for each in (*self.arguments, *self.outputs))
 
     def flops(self) -> int:
+        """Operations of the bench case, by the problem's formula; 0 if it gives none."""
         return round(_formula(self.problem.flops, self.problem.bench_case)) if self.problem.flops else 0
 
 

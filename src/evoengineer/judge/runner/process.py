@@ -1,6 +1,6 @@
 """The judge's end of the runner: a sandboxed process that loads one candidate and calls it.
 
-Speaks the lines of `runner/runner.cpp`. A candidate's failure is raised as `CandidateFailure`, which the
+Speaks the lines of `runner.cpp`. A candidate's failure is raised as `CandidateFailure`, which the
 judge turns into a verdict; what the runner says is not trusted beyond that (see `integrity.py`).
 """
 
@@ -43,6 +43,8 @@ class FailureKind(IntEnum):
 
 @dataclass(eq=False)  # not frozen: Python writes the traceback into an exception
 class CandidateFailure(Exception):
+    """The candidate failed, or its process did."""
+
     kind: FailureKind
     message: str
     code: int = 0
@@ -60,6 +62,8 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
+    """Where results and inputs lie in the shared memory, and what hit the guard bands."""
+
     tensors: tuple[dict[str, Any], ...]  # as in Called, with offset and bytes
     inputs: tuple[tuple[int, int], ...]  # offset and bytes
     guards: tuple[str, ...] = field(default=())
@@ -92,6 +96,7 @@ class RunnerProcess:
         self._process.kill()
 
     def policy(self, guard_bytes: int, poison: bool, reuse: bool) -> None:
+        """How memory is given out from now on: guard bands, poison, reuse of freed blocks."""
         self._ask([f"policy {guard_bytes} {int(poison)} {int(reuse)}"])
 
     def open(self, library: Path) -> tuple[str, ...]:
@@ -100,6 +105,7 @@ class RunnerProcess:
         return tuple(_text(line.split()[1]) for line in lines if line.startswith("function "))
 
     def put(self, number: int, staged: Staged) -> None:
+        """Make staged inputs the contents of set `number`."""
         self._ask([f"put {number} {staged.count}", *staged.lines])
 
     def place(self, number: int, staged: Staged) -> tuple[int, ...]:
@@ -114,6 +120,7 @@ class RunnerProcess:
         return addresses
 
     def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called:
+        """Call a function of the candidate's on a set; `flush_bytes` are written first, to empty the L2."""
         lines = self._ask([f"call {number} {function} {flush_bytes}"])
         self._last = tuple(_tensor(line) for line in lines if line.startswith("output "))
         try:
@@ -228,6 +235,7 @@ def span_bytes(tensor: Mapping[str, Any]) -> int:
 
 
 def no_forward(functions: Sequence[str]) -> CandidateFailure:
+    """The library has functions, but not the one that is called."""
     named = ", ".join(functions) or "nothing"
     return CandidateFailure(FailureKind.NAME, f'PYBIND11_MODULE must define "forward"; it defines {named}')
 

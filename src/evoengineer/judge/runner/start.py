@@ -27,7 +27,7 @@ def start_runner(
 ) -> RunnerProcess:
     """A sandboxed runner that can read one candidate's library and little else.
 
-    `memory` are file descriptors of inputs and outputs that it shares, for devices that only it can reach.
+    `memory` are the file descriptors of the reference's inputs and outputs, for devices that only the runner can reach.
     """
     program = runner_program()
     policy = run_policy(

@@ -3,9 +3,9 @@
     with start(command, run_policy(scratch, readable=[build]), pass_fds=[fd]) as process:
         ending = process.wait()
 
-`policy.py` says what a command may do, `process.py` starts and ends it, `isolation.py` finds out which kinds of
-protection this machine offers. The launcher (C++, `launcher/`) does the work. docs/sandbox.md describes what it
-protects from and what it does not.
+`policy.py` says what a command may do, `launching.py` tells the launcher, `process.py` starts and ends it,
+`isolation.py` finds out which kinds of protection this machine offers. The launcher (C++, `launcher/`) does the
+work. docs/sandbox.md describes what it protects from and what it does not.
 """
 
 from evoengineer.judge.sandbox.isolation import Layer, layers, require_isolation

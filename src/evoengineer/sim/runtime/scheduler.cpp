@@ -1,7 +1,8 @@
 // A worker's part of a launch: runs blocks of the grid, the warps of a block on fibres.
 //
-// Blocks are handed out in ascending order. When a block fails, blocks before it still finish, so
-// that the error reported is that of the lowest block, whatever the number of workers.
+// Blocks are handed out in ascending order of their place: their index, or counted from the end of the grid (kReversed).
+// When a block fails, blocks before it still finish, so that the error reported is that of the first block in that
+// order, whatever the number of workers.
 #include "totals.h"
 
 #include <sched.h>

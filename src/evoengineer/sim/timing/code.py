@@ -28,6 +28,8 @@ _BYPASSING = frozenset({"cg", "cv", "volatile", "acquire", "relaxed", "L1::no_al
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
+    """PTX blocks and sites of a kernel with the machine code that ptxas made of them, joined by PTX lines."""
+
     machine: MachineCode
     estimated: bool  # made from PTX, as there is no machine code
     block_of_line: dict[int, int]  # PTX line → number of its PTX block among those of all functions

@@ -10,6 +10,8 @@ _ROOM = 16384  # footprints
 
 
 class SiteTotal(c.Structure):
+    """ctypes mirror of SiteTotal in runtime/caches.cpp; `SiteCount` says what the fields are."""
+
     _fields_ = (
         ("requests", c.c_double * 4),
         ("lanes", c.c_double),

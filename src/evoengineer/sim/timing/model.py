@@ -81,6 +81,8 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
+    """The time of a launch and what it is made of."""
+
     time_ns: float
     terms: dict[str, float]  # ns, each as if it were alone
     shares: dict[str, float]  # of the time, summing to 1
@@ -144,6 +146,7 @@ def overlap_exponent(contexts: float, constants: Constants = CONSTANTS) -> float
 
 
 def norm(exponent: float, *values: float) -> float:
+    """The p-norm: the largest value, a little more where others come near it."""
     top = max(values, default=0.0)
     if top <= 0:
         return 0.0

@@ -72,6 +72,8 @@ class _KeptCode:
 
 
 class Profiler:
+    """Of one device: its modules, their code, the launches that were counted, and what L2 holds."""
+
     def __init__(self, card: Profile, memory: Memory, sample_blocks: int, sample_seed: int = 0) -> None:
         self._card, self._memory, self._limit, self._seed = card, memory, sample_blocks, sample_seed
         self._assemblers: dict[str, Assembler] = {}
@@ -101,6 +103,7 @@ class Profiler:
         return tuple(sorted({*chosen, *self._missed.get((image.key, grid), ())}))
 
     def trace_limit(self, samples: int, warps: int) -> int:
+        """How many requests of each warp the cache model may see."""
         return max(TRACED_REQUESTS // max(samples * warps, 1), _LEAST_TRACE)
 
     def resources(self, image: KernelImage, guess: int) -> Resources:
@@ -111,6 +114,7 @@ class Profiler:
         return known or Resources(guess, 0, 0, estimated=True)
 
     def code(self, image: KernelImage) -> KernelCode:
+        """A kernel's code as the model needs it, from disk if it was read before."""
         if image.key not in self._codes:
             text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
             assembler = self._assemblers.get(text)
@@ -148,6 +152,7 @@ class Profiler:
         return tuple(parts)
 
     def known(self, key: Hashable) -> bool:
+        """Whether an earlier launch with that key was counted."""
         return key in self._measured
 
     def buffers(self, params: bytes, words: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
@@ -232,4 +237,5 @@ def _stretches(measured: Measured, touched: Mapping[int, float]) -> dict[int, St
 
 
 def count_bytes_array(code: KernelCode) -> c.Array[c.c_uint8]:
+    """Widths and kinds of all sites, as the runtime wants them."""
     return (c.c_uint8 * max(len(code.count_bytes), 1)).from_buffer_copy(code.count_bytes or b"\0")

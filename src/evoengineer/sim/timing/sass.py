@@ -20,6 +20,8 @@ _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 16)
 
 @dataclass(frozen=True, slots=True)
 class MachineInstr:
+    """A machine instruction: what the scheduler knows of it, and where it comes from."""
+
     operation: int  # low nine bits, see opcodes
     pipe: str
     stall: int  # clocks before the warp may issue its next instruction

@@ -35,6 +35,7 @@ class Shape:
         return -(-self.threads // 32)
 
     def limits(self) -> dict[str, int]:
+        """Blocks per multiprocessor that each resource allows."""
         kernel = KernelResources(self.threads, self.shared_bytes, self.resources.registers)
         return occupancy_limits(self.card, kernel)
 
