@@ -24,6 +24,7 @@ _DEVICE_OUTCOMES = {
     "race": Outcome.RACE, "barrier_divergence": Outcome.RACE, "missing_members": Outcome.RACE,
     "protocol": Outcome.DISHONEST,
     "deadlock": Outcome.TIMED_OUT, "instruction_budget": Outcome.TIMED_OUT, "wall_limit": Outcome.TIMED_OUT,
+    "translation_budget": Outcome.TIMED_OUT, "ptxas": Outcome.COMPILE_ERROR,
 }  # fmt: skip
 # CUDA's own error numbers, for a real GPU, which says no more.
 _CUDA_OUTCOMES = {700: Outcome.MEMORY_ERROR, 716: Outcome.MEMORY_ERROR, 702: Outcome.TIMED_OUT}
@@ -46,6 +47,10 @@ class Rejected(Exception):
 
     def verdict(self) -> Verdict:
         return Verdict(self.outcome, self.summary, self.evidence, self.details)
+
+
+class Disturbed(Rejected):
+    """As Rejected, but it may have been somebody else's doing: worth another try before it counts."""
 
 
 class DeviceFailure(Protocol):
@@ -80,7 +85,8 @@ def runner_rejection(failure: CandidateFailure, where: str) -> Rejected:
     if failure.kind is FailureKind.CUDA:
         outcome = _CUDA_OUTCOMES.get(failure.code, Outcome.CRASHED)
     first, _, rest = failure.message.partition("\n")
-    return Rejected(
+    kind = Disturbed if failure.kind is FailureKind.DISTURBED else Rejected
+    return kind(
         outcome,
         f"{first} ({where})",
         trimmed(f"{first}\n{rest}".strip()),

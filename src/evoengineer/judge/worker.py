@@ -7,24 +7,27 @@ candidate; a candidate's own process never is. Used by one thread at a time; `po
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, Protocol
 
 from evoengineer.card.profile import profile_for
-from evoengineer.judge.examination import SampleUnclear, examine
-from evoengineer.judge.failures import Rejected
-from evoengineer.judge.on_sim import Seeds, SimulatedGpu
+from evoengineer.judge import integrity
+from evoengineer.judge.examination import examine
+from evoengineer.judge.failures import Disturbed, Rejected, finding_rejection
+from evoengineer.judge.on_sim import SimulatedGpu
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed, too_large
+from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed
 from evoengineer.judge.reference.client import ReferenceProcess
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
 from evoengineer.sim.control import Region
 from evoengineer.sim.options import default_threads
+
+
+_TRIES = 3  # at a candidate whose process, or the device's, was ended by a signal that anybody may have sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,33 +128,32 @@ class SimulatedWorker:
     def judge(
         self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
     ) -> Verdict:
+        for left in reversed(range(_TRIES)):
+            try:
+                return self._judge(description, kernel, build, baseline)
+            except Disturbed as disturbed:
+                if not left:
+                    return disturbed.verdict()
+            except Rejected as rejected:
+                return rejected.verdict()
+        raise AssertionError("the last try returns")
+
+    def _judge(
+        self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
+    ) -> Verdict:
         draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
-            region = self._examine(description, build().library, draws)
-        except Rejected as rejected:
-            return rejected.verdict()
+            with self._gpu.load(build().library, self._reference, description.problem, self._run_seed) as stage:
+                examine(stage, self._reference, description.problem, draws)
         finally:
             for number, _ in draws:
                 self._reference.drop(number)
-        timing = simulated_timing(description, region, self._options.device, baseline)
+        assert stage.timed is not None  # every plan has a timed draw
+        timing = simulated_timing(description, stage.timed, self._options.device, baseline)
+        finding = integrity.faster_than_light(timing.time_us, timing.speed_of_light_us, description)
+        if finding is not None:
+            raise finding_rejection(finding, f"case {description.problem.bench_case.name}")
         return valid_verdict(timing, len(draws))
-
-    def _examine(
-        self, description: Description, library: Path, draws: Sequence[tuple[int, PlannedDraw]]
-    ) -> Region:
-        """All draws, on samples of the bench case's blocks if it is large; whole where samples do not tell."""
-        timed = next(planned for _, planned in draws if planned.timed)
-        seeds = Seeds(timing=timed.seed, kernel=draws[0][1].seed)
-        bench = [each for each in draws if each[1].bench]
-        for part, sampled in ((draws, too_large(description)), (bench, False)):
-            try:
-                with self._gpu.load(library, self._reference, seeds) as stage:
-                    examine(stage, self._reference, description.problem, part, sampled)
-            except SampleUnclear:
-                continue
-            assert stage.timed is not None  # every plan has a timed draw
-            return stage.timed
-        raise AssertionError("a whole case is never unclear")
 
 
 def prepare(

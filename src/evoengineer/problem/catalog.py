@@ -49,7 +49,12 @@ class Description:
 
     def flops(self) -> int:
         """Operations of the bench case, by the problem's formula; 0 if it gives none."""
-        return round(_formula(self.problem.flops, self.problem.bench_case)) if self.problem.flops else 0
+        return flops_of(self.problem, self.problem.bench_case)
+
+
+def flops_of(problem: Problem, case: Case) -> int:
+    """Floating-point operations of one of the problem's cases; 0 where nobody has said."""
+    return round(_formula(problem.flops, case)) if problem.flops else 0
 
 
 def _formula(text: str, case: Case) -> float:

@@ -16,12 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from evoengineer.errors import EnvironmentFailure
 from evoengineer.judge.reference.client import Staged
-from evoengineer.judge.sandbox import Sandboxed
+from evoengineer.judge.sandbox import Idleness, Sandboxed, Surroundings, from_outside
 
 _MOST_REPLY_BYTES = 1 << 20
 _MOST_LOG_BYTES = 4000
-_ENDING_SECONDS = 3.0
+_ENDING_SECONDS = 30.0  # for a process whose channel is closed to be gone
+_LOOK_SECONDS = 0.5
 # Of PyTorch's types, by the numbers that `evo/abi.h` shares with it; others are not compared.
 ELEMENT_BYTES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 11: 1, 15: 2}
 
@@ -38,6 +40,7 @@ class FailureKind(IntEnum):
     NAME = 7
     ENDED = 100  # exit, abort, a signal
     LATE = 101
+    DISTURBED = 103  # ended by a signal that it, or anybody else, may have sent
     NONSENSE = 102  # it answered something that no runner says
 
 
@@ -72,14 +75,21 @@ class Fetched:
 class RunnerProcess:
     """`process` is what the sandbox started; `channel` our end of the socket that it inherited.
 
-    `seconds` is what the candidate may take for all its answers together; time in which nobody waits for it, say
-    for the reference, is not counted.
+    A candidate that waits for ever is found by its idleness, and that of those who work for it (`beside`), not by
+    the time that it takes; `patience_seconds` for an answer is what we give a hang of our own.
     """
 
-    def __init__(self, process: Sandboxed, channel: socket.socket, log: Path, seconds: float) -> None:
+    def __init__(
+        self,
+        process: Sandboxed,
+        channel: socket.socket,
+        log: Path,
+        patience_seconds: float,
+        beside: tuple[int, ...] = (),
+    ) -> None:
         self._process, self._channel, self._log = process, channel, log
-        self._seconds_left = seconds
-        self._deadline = 0.0  # of the answer that we wait for now
+        self._patience_seconds, self._beside = patience_seconds, beside
+        self._surroundings = Surroundings.now()
         self._buffer = b""
         self._last: tuple[dict[str, Any], ...] = ()
 
@@ -149,16 +159,8 @@ class RunnerProcess:
         self._ask([f"drop {number}"])
 
     def _ask(self, lines: Sequence[str]) -> list[str]:
-        begin = time.monotonic()
-        self._deadline = begin + self._seconds_left
         try:
-            return self._answer(lines)
-        finally:
-            self._seconds_left -= time.monotonic() - begin
-
-    def _answer(self, lines: Sequence[str]) -> list[str]:
-        try:
-            self._channel.settimeout(self._remaining())
+            self._channel.settimeout(self._patience_seconds)  # a line or two: they fit into the socket
             self._channel.sendall(("\n".join(lines) + "\n").encode())
         except TimeoutError:
             raise self._late() from None
@@ -182,10 +184,7 @@ class RunnerProcess:
                 yield line.decode(errors="replace")
                 continue
             try:
-                self._channel.settimeout(self._remaining())
-                part = self._channel.recv(1 << 16)
-            except TimeoutError:
-                raise self._late() from None
+                part = self._receive()
             except OSError:
                 return
             received += len(part)
@@ -195,25 +194,40 @@ class RunnerProcess:
                 raise CandidateFailure(FailureKind.NONSENSE, "the candidate floods the judge's channel")
             self._buffer += part
 
-    def _remaining(self) -> float:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise self._late()
-        return left
+    def _receive(self) -> bytes:
+        """The next bytes of the answer, however long they take, if somebody is at work on them."""
+        idle = Idleness([self._process.pid, *self._beside])
+        begin = time.monotonic()
+        self._channel.settimeout(_LOOK_SECONDS)
+        while True:
+            try:
+                return self._channel.recv(1 << 16)
+            except TimeoutError:
+                if idle.look():
+                    raise self._late() from None
+                if time.monotonic() - begin > self._patience_seconds:
+                    raise EnvironmentFailure(
+                        f"no answer from a candidate's process in {self._patience_seconds:g} s, though it is not idle"
+                    ) from None
 
     def _late(self) -> CandidateFailure:
         self._process.kill()
-        return CandidateFailure(FailureKind.LATE, "the candidate did not finish within its time limit")
+        return CandidateFailure(FailureKind.LATE, "the candidate waits for something that never comes")
 
     def _ended(self) -> CandidateFailure:
         try:
             ending = self._process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             ending = self._process.kill()  # it has closed its channel without ending
-        if ending.timed_out:
-            return self._late()
+        if ending.limit == "cpu":
+            return CandidateFailure(
+                FailureKind.LATE, f"the candidate's host code used {ending.cpu_seconds:.0f} s of processor time"
+            )
+        trouble = self._surroundings.trouble(self._log.parent)
+        if trouble:
+            raise EnvironmentFailure(f"the process that runs a candidate failed: {trouble}")
         return CandidateFailure(
-            FailureKind.ENDED, f"the candidate's process ended: {ending.describe()}{self._log_tail()}"
+            FailureKind.DISTURBED if from_outside(ending) or ending.limit == "killed" else FailureKind.ENDED, f"the candidate's process ended: {ending.describe()}{self._log_tail()}"
         )
 
     def _log_tail(self) -> str:

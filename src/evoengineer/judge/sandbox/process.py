@@ -172,6 +172,7 @@ def start(
             env={},
             pass_fds=(*passed, writer),
             cwd="/",
+            start_new_session=True,  # a signal to our process group is meant for us
         )
     except BaseException:
         os.close(reader)
