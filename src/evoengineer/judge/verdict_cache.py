@@ -27,7 +27,6 @@ _PASSING = (Outcome.TIMED_OUT,)
 _SOURCES = Path(__file__).parents[1]
 _PARTS = ("card", "judge", "kernel", "problem", "sim", "toolchain")
 _PACKAGES = ("torch", "numpy", "llvmlite")  # what computes references, and runs simulated kernels
-_IMPORT = re.compile(r"^\s*(?:from|import)\s+\.?(\w+)", re.MULTILINE)
 
 
 class VerdictCache:
@@ -61,19 +60,15 @@ def _card(device: str) -> str:
 
 
 def _contents_of(problem: Problem) -> Iterator[str | bytes]:
-    """The problem's file and baseline, and what its file may load: its folder, or modules beside it by name."""
-    yield problem.path.read_bytes()
+    """The baseline, the problem's file, and what lies beside it and is named in it."""
     yield problem.baseline.read_bytes() if problem.baseline else "none"
-    folder = problem.path.parent
-    if problem.path.name == "problem.py":
-        yield from contents(folder)
-        return
-    for name in sorted(set(_IMPORT.findall(problem.path.read_text(encoding="utf-8", errors="replace")))):
-        module = folder / f"{name}.py"
-        if module.is_file():
-            yield from (name, module.read_bytes())
-        elif (folder / name).is_dir():
-            yield from (name, *contents(folder / name))
+    named = [problem.path]
+    for path in named:
+        yield from contents(path) if path.is_dir() else (path.name, path.read_bytes())
+        if path.suffix == ".py":
+            words = set(re.findall(r"\w+", path.read_text(encoding="utf-8", errors="replace")))
+            beside = sorted(each for each in path.parent.iterdir() if each.stem in words)
+            named += [each for each in beside if each not in named]
 
 
 def _version(package: str) -> str:
