@@ -1,7 +1,9 @@
 """Compiled kernels: once per block shape, kept on disk, the same results in every mode."""
 
 import ctypes as c
+import shutil
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -115,10 +117,38 @@ def test_another_engine_finds_the_code_on_disk(memory: Memory, cold_cache: Path,
     assert not compiled
 
 
-def test_a_damaged_cache_file_is_made_again(memory: Memory, cold_cache: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    ],
+)
+def test_damaged_plans_and_objects_are_made_again(
+    memory: Memory, cold_cache: Path, compiled: list[str], damage: Callable[[bytes], bytes]
+) -> None:
     run(*make(memory))
-    for plan in cold_cache.glob("kernels/*.plan"):
-        plan.write_bytes(plan.read_bytes()[:50])
+    made = len(compiled)
+    for path in cold_cache.glob("kernels/*"):
+        path.write_bytes(damage(path.read_bytes()))
+    np.testing.assert_array_equal(run(*make(memory)), expected())
+    assert len(compiled) == 2 * made
+    np.testing.assert_array_equal(run(*make(memory)), expected())
+    assert len(compiled) == 2 * made
+
+
+def test_a_cache_that_is_deleted_or_not_writable_costs_compilations_only(
+    memory: Memory, cold_cache: Path, compiled: list[str]
+) -> None:
+    engine, module = make(memory)
+    run(engine, module)
+    made = len(compiled)
+    shutil.rmtree(cold_cache)
+    np.testing.assert_array_equal(run(*make(memory)), expected())
+    assert len(compiled) == 2 * made
+    shutil.rmtree(cold_cache)
+    cold_cache.write_text("in the way")
     np.testing.assert_array_equal(run(*make(memory)), expected())
 
 

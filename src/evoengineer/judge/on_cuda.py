@@ -24,10 +24,10 @@ from evoengineer.judge.examination import Mode
 from evoengineer.judge.failures import runner_rejection
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.reference.client import ReferenceProcess, Staged
-from evoengineer.judge.runner.build import nvidia_library_folder
 from evoengineer.judge.runner.process import Called, CandidateFailure, Fetched, RunnerProcess, no_forward
 from evoengineer.judge.runner.start import start_runner
 from evoengineer.toolchain.compilers import find_toolchain
+from evoengineer.toolchain.toolkit import toolkit_of
 
 GUARD_BYTES = 512
 _WATCHED = "clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reasons.active"
@@ -87,7 +87,7 @@ def _rejecting(where: str) -> Iterator[None]:
 @contextmanager
 def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOptions) -> Iterator[CudaStage]:
     """A candidate on the GPU that `options.device` names."""
-    folder = nvidia_library_folder(find_toolchain())
+    folder = toolkit_of(find_toolchain()).cudart().parent
     environment = {"CUDA_VISIBLE_DEVICES": gpu_number(options.device), "LD_LIBRARY_PATH": str(folder)}
     with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
         runner = start_runner(
@@ -112,6 +112,11 @@ def compute_capability(device: str) -> int:
     """89 for compute capability 8.9."""
     major, _, minor = _query(device, "compute_cap").partition(".")
     return 10 * int(major) + int(minor or 0)
+
+
+def gpu_identity(device: str) -> str:
+    """Card and driver."""
+    return _query(device, "name,uuid,driver_version")
 
 
 class GpuWatch:

@@ -12,14 +12,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 from evoengineer.errors import UsageError
 from evoengineer.sim.options import DeviceOptions
-from evoengineer.sim.runtime import native
+from evoengineer.toolchain.native_build import Part, build
 
 SOCKET_VARIABLE = "EVOENGINEER_SIM_FD"
 CUDART_SOURCES = Path(__file__).parent / "cudart"
@@ -31,29 +30,21 @@ _PR_SET_PDEATHSIG = 1
 _EXIT_IGNORED_DEVICE_ERROR = 1
 
 
-@cache
 def client_library(cuda_major: int = 13) -> Path:
     """Our libcudart for programs built with that version of CUDA, compiled if need be."""
     soname = SONAMES[cuda_major]
     versions = CUDART_SOURCES / f"exports-{cuda_major}.map"
     link = (f"-Wl,-soname,{soname}", f"-Wl,--version-script={versions}")
     sources = sorted(CUDART_SOURCES.glob("*.cpp"))
-    return native.build_shared(sources, soname, (*_FLAGS, f"-DEVO_CUDART_MAJOR={cuda_major}"), link)
+    flags = (*_FLAGS, f"-DEVO_CUDART_MAJOR={cuda_major}")
+    # The driver's functions are in the same library; the loader knows it again by its file.
+    names = ("libcudart.so", "libcuda.so", "libcuda.so.1")
+    return build(Part(soname, tuple(sources), flags, ("-shared", *link), links=names))
 
 
-@cache
 def cudart_directory(cuda_major: int = 13) -> Path:
     """A directory to link programs against: libcudart.so and libcuda.so are ours."""
-    library = client_library(cuda_major)
-    # The driver's functions are in the same library; the loader knows it again by its file.
-    for name in ("libcudart.so", "libcuda.so", "libcuda.so.1"):
-        _link(library.parent / name, library.name)
-    return library.parent
-
-
-def _link(path: Path, target: str) -> None:
-    with suppress(FileExistsError):
-        path.symlink_to(target)
+    return client_library(cuda_major).parent
 
 
 def linked_cuda(program: Path) -> int:
@@ -136,7 +127,7 @@ def _start_program(
     variables[SOCKET_VARIABLE] = str(sock.fileno())
     # Preloading wins over any RPATH; the directory serves programs that open libcuda.so.1 themselves.
     variables["LD_PRELOAD"] = " ".join(filter(None, [str(library), variables.get("LD_PRELOAD")]))
-    path = [str(cudart_directory_of(library)), variables.get("LD_LIBRARY_PATH")]
+    path = [str(library.parent), variables.get("LD_LIBRARY_PATH")]
     variables["LD_LIBRARY_PATH"] = ":".join(filter(None, path))
     prctl = ctypes.CDLL(None).prctl
     try:
@@ -149,11 +140,6 @@ def _start_program(
         )
     except OSError as error:
         raise UsageError(f"cannot run {arguments[0]}: {error.strerror}") from error
-
-
-def cudart_directory_of(library: Path) -> Path:
-    major = next(major for major, soname in SONAMES.items() if soname == library.name)
-    return cudart_directory(major)
 
 
 def _wait(program: subprocess.Popen[bytes]) -> int:

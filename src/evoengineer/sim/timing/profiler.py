@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import ctypes as c
 import hashlib
-import os
-import pickle
-import tempfile
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from functools import cache
 from pathlib import Path
 
 from evoengineer.card.profile import Profile
-from evoengineer.files import cache_dir
-from evoengineer.sim.codegen.image import KernelImage
+from evoengineer.sim.codegen.image import KERNELS, KernelImage
 from evoengineer.sim.codegen.program import LinkedModule
 from evoengineer.sim.runtime.native import Memory, load_runtime
 from evoengineer.sim.timing.analysis import analyse
@@ -48,27 +44,6 @@ def _reader_version() -> str:
     here = Path(__file__).parent
     names = ("arithmetic.py", "code.py", "opcodes.py", "sass.py")
     return hashlib.sha256(b"".join((here / name).read_bytes() for name in names)).hexdigest()
-
-
-class _KeptCode:
-    """A kernel's code on disk, beside its plan: reading PTX and cubin again takes a while for large kernels."""
-
-    def __init__(self, image: KernelImage, cubin: bytes) -> None:
-        digest = hashlib.sha256(_reader_version().encode() + cubin).hexdigest()[:16]
-        self._path = cache_dir("kernels") / f"{image.key}.{digest}.code"
-
-    def load(self) -> KernelCode | None:
-        try:
-            found = pickle.loads(self._path.read_bytes())
-        except (OSError, pickle.PickleError, EOFError, AttributeError, ImportError):
-            return None  # absent, or cut off by a full disk: it is made again
-        return found if isinstance(found, KernelCode) else None
-
-    def save(self, code: KernelCode) -> None:
-        handle, partial = tempfile.mkstemp(dir=self._path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(pickle.dumps(code, protocol=5))
-        os.replace(partial, self._path)
 
 
 class Profiler:
@@ -119,15 +94,16 @@ class Profiler:
             text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
             assembler = self._assemblers.get(text)
             cubin = assembler.result().cubin if assembler else b""
-            kept = _KeptCode(image, cubin)
-            found = kept.load()
+            # Reading PTX and cubin again would take a while for large kernels.
+            key = f"{image.key}.{hashlib.sha256(_reader_version().encode() + cubin).hexdigest()[:16]}.code"
+            found = KERNELS.get_object(key, KernelCode)
             if found is None:
                 if text not in self._machine:
                     self._machine[text] = read_code(cubin) if cubin else {}
                 own = image.module.text_of.get(image.kernel, 0)
                 names = frozenset(name for name, number in image.module.text_of.items() if number == own)
                 found = kernel_code(image.program, self._machine[text].get(image.kernel), names)
-                kept.save(found)
+                KERNELS.put_object(key, found)
             self._codes[image.key] = found
         return self._codes[image.key]
 
