@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evoengineer.sim.session import cudart_directory
+from evoengineer.sim.cudart.library import cudart_directory
 from evoengineer.toolchain.compilers import find_toolchain
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evoengineer.card.profile import DEFAULT_DEVICE
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +38,11 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
     """What every command that judges takes."""
     parser.add_argument(
-        "--device", default=DEFAULT_DEVICE, metavar="D", help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})"
+        "--device",
+        type=DeviceName.parse,
+        default=DEFAULT_DEVICE,
+        metavar="D",
+        help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})",
     )
     parser.add_argument(
         "--baseline",

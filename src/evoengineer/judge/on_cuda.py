@@ -18,7 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.card.name import DeviceName
+from evoengineer.errors import EvoEngineerError
 from evoengineer.files import cache_dir
 from evoengineer.judge.examination import Mode
 from evoengineer.judge.failures import runner_rejection
@@ -88,7 +89,7 @@ def _rejecting(where: str) -> Iterator[None]:
 def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOptions) -> Iterator[CudaStage]:
     """A candidate on the GPU that `options.device` names."""
     folder = nvidia_library_folder(find_toolchain())
-    environment = {"CUDA_VISIBLE_DEVICES": gpu_number(options.device), "LD_LIBRARY_PATH": str(folder)}
+    environment = {"CUDA_VISIBLE_DEVICES": str(options.device.index), "LD_LIBRARY_PATH": str(folder)}
     with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
         runner = start_runner(
             library, Path(scratch), options, environment, (folder,),
@@ -100,15 +101,7 @@ def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOption
             yield stage
 
 
-def gpu_number(device: str) -> str:
-    """`cuda:1` → "1"."""
-    kind, _, number = device.partition(":")
-    if kind != "cuda" or not (number or "0").isdigit():
-        raise UsageError(f"unknown device {device!r}; a real GPU is cuda:0, cuda:1, …")
-    return number or "0"
-
-
-def compute_capability(device: str) -> int:
+def compute_capability(device: DeviceName) -> int:
     """89 for compute capability 8.9."""
     major, _, minor = _query(device, "compute_cap").partition(".")
     return 10 * int(major) + int(minor or 0)
@@ -117,7 +110,7 @@ def compute_capability(device: str) -> int:
 class GpuWatch:
     """Clocks, temperature and throttling while something is measured, by NVIDIA's management library."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: DeviceName) -> None:
         self._device = device
         self._before: str = ""
         self._after: str = ""
@@ -139,11 +132,11 @@ class GpuWatch:
         return _query(self._device, _WATCHED)
 
 
-def _query(device: str, fields: str) -> str:
+def _query(device: DeviceName, fields: str) -> str:
     """What nvidia-smi, the command line of the management library, says of a GPU."""
     try:
         run = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", gpu_number(device)],
+            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", str(device.index)],
             capture_output=True, text=True, check=False, timeout=30,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -156,8 +149,8 @@ def _query(device: str, fields: str) -> str:
 
 
 @contextmanager
-def exclusive_gpu(device: str) -> Iterator[None]:
+def exclusive_gpu(device: DeviceName) -> Iterator[None]:
     """Nobody else of us measures on this GPU meanwhile. Judging waits for its turn."""
-    with (cache_dir("locks") / f"gpu-{gpu_number(device)}").open("w") as file:
+    with (cache_dir("locks") / f"gpu-{device.index}").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

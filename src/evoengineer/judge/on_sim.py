@@ -10,7 +10,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,15 @@ from evoengineer.judge.runner.process import (
 )
 from evoengineer.judge.runner.start import start_runner
 from evoengineer.judge.verdict import Outcome
-from evoengineer.sim.control import ControlledDevice, Region
+from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.options import DeviceOptions, Limits
+from evoengineer.sim.wire.region import Region
 
 _CHECKS = {Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"})}  # besides those always on
 _TIMED = (Mode.TIMED, Mode.SAMPLED)
 _SAMPLE_BLOCKS = 18  # counted for the timing model
 _EXTRA_BLOCKS = 32  # that run besides those where only some do
+_HOST_BYTES = 2 << 30  # staging, pinned and managed memory
 _MARK_SECONDS = 30.0
 _ALIGNMENT = 256
 
@@ -55,10 +57,17 @@ class SimulatedGpu:
     """A device process, started in the background and reused from candidate to candidate."""
 
     def __init__(self, options: JudgeOptions, threads: int) -> None:
-        limits = Limits(max_seconds=options.kernel_seconds)
         self._options = options
         self._device = ControlledDevice(
-            DeviceOptions(options.device, threads, limits=limits, sample_blocks=0)
+            DeviceOptions(
+                device=options.device,
+                threads=threads,
+                limits=Limits(max_seconds=options.kernel_seconds),
+                host_bytes=_HOST_BYTES,
+                sample_blocks=0,
+                reuse_profiles=False,
+                poison=True,
+            )
         )
         self._used = False
 
@@ -192,7 +201,8 @@ class SimulatedStage:
         if mode is self._mode:
             return
         self._mode = mode
-        self._device.configure(
+        options = replace(
+            self._device.options,
             checks=_CHECKS.get(mode, frozenset()),
             block_order="reversed" if mode is Mode.REORDERED else "ascending",
             sample_blocks=_SAMPLE_BLOCKS if mode in _TIMED else 0,
@@ -200,9 +210,8 @@ class SimulatedStage:
             sampled_only=mode is Mode.SAMPLED,
             extra_blocks=_EXTRA_BLOCKS if mode is Mode.SAMPLED else 0,
             extra_seed=self._seeds.kernel,
-            reuse_profiles=False,
-            poison=True,
         )
+        self._device.configure(options)
 
     def _mark(self, where: str) -> Region:
         try:

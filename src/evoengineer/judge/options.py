@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evoengineer.card.profile import DEFAULT_DEVICE
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.sim.options import default_threads
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOptions:
-    device: str = DEFAULT_DEVICE
+    device: DeviceName = DEFAULT_DEVICE
     run_seed: int | None = None  # None: a secret of this machine (plan.secret_seed)
     workers: int = 0  # 0: one per core
     build_seconds: float = 60.0  # wall time for one compilation

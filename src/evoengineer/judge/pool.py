@@ -44,7 +44,7 @@ class JudgePool:
         self.description, self.options = description, options
         self._workers = workers or Workers(options)
         self._own_workers = workers is None
-        self._cache = VerdictCache(description.problem, options.device, self._workers.run_seed)
+        self._cache = VerdictCache(description.problem, str(options.device), self._workers.run_seed)
         count = options.worker_count
         self._builders = ThreadPoolExecutor(_BUILDS_AHEAD * count, "build")
         self._judges = ThreadPoolExecutor(count, "judge")
@@ -190,7 +190,7 @@ class JudgePool:
         return replace(
             verdict,
             problem=self.description.problem.name,
-            device=self.options.device,
+            device=str(self.options.device),
             kernel=kernel.id,
             build=build.id if build else "",
             resources={each.name: asdict(each) for each in build.resources} if build else {},

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from evoengineer.card.profile import profile_for
+from evoengineer.card.name import DeviceName
 from evoengineer.judge.examination import SampleUnclear, examine
 from evoengineer.judge.failures import Rejected
 from evoengineer.judge.on_sim import Seeds, SimulatedGpu
@@ -23,8 +23,8 @@ from evoengineer.judge.reference.client import ReferenceProcess
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
-from evoengineer.sim.control import Region
 from evoengineer.sim.options import default_threads
+from evoengineer.sim.wire.region import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +56,21 @@ class Worker(Protocol):
     def close(self) -> None: ...
 
 
-def target_of(device: str) -> Target:
-    """Also the check of the device's name, and for a real GPU of its presence."""
-    if device.startswith("cuda"):
-        from evoengineer.judge.on_cuda import compute_capability
+def target_of(device: DeviceName) -> Target:
+    """Also the check that there is such a card, or GPU."""
+    if device.simulated:
+        return Target("sim", device.profile.sm)
+    from evoengineer.judge.on_cuda import compute_capability
 
-        return Target("cuda", compute_capability(device))
-    return Target("sim", profile_for(device).sm)
+    return Target("cuda", compute_capability(device))
 
 
 def open_worker(options: JudgeOptions, run_seed: int, threads: int) -> Worker:
-    if options.device.startswith("cuda"):
-        from evoengineer.judge.cuda_worker import CudaWorker
+    if options.device.simulated:
+        return SimulatedWorker(options, run_seed, threads)
+    from evoengineer.judge.cuda_worker import CudaWorker
 
-        return CudaWorker(options, run_seed, threads)
-    return SimulatedWorker(options, run_seed, threads)
+    return CudaWorker(options, run_seed, threads)
 
 
 class Workers:
@@ -159,20 +159,19 @@ def prepare(
 
 
 def simulated_timing(
-    description: Description, region: Region, device: str, baseline: Baseline | None
+    description: Description, region: Region, device: DeviceName, baseline: Baseline | None
 ) -> Timing:
     """Times by the device's own record."""
     from evoengineer.sim.timing.explain import explain
     from evoengineer.sim.timing.light import speed_of_light_us
-    from evoengineer.sim.timing.profile import LaunchProfile
 
     time_us = region.busy_ns / 1e3
     baseline_us = baseline_time(description, baseline, time_us)
     speedup = None if baseline_us is None else baseline_us / time_us
-    launches = [dict(launch.profile) for launch in region.launches if launch.profile]
-    card, dtype = profile_for(device), _dtype(description)
+    launches = tuple(launch.profile for launch in region.launches if launch.profile)
+    card, dtype = device.profile, _dtype(description)
     return Timing(
-        device=device,
+        device=str(device),
         simulated=True,
         time_us=time_us,
         interval_us=(time_us, time_us),
@@ -180,8 +179,8 @@ def simulated_timing(
         speedup=speedup,
         speedup_interval=None if speedup is None else (speedup, speedup),
         speed_of_light_us=speed_of_light_us(description.moved_bytes(), description.flops(), card, dtype),
-        profile=explain([LaunchProfile.from_json(launch) for launch in launches]),
-        launches=tuple(launches),
+        profile=explain(launches),
+        launches=launches,
     )
 
 

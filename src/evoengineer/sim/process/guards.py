@@ -12,7 +12,7 @@ from types import FrameType
 
 from evoengineer.card.profile import Profile
 from evoengineer.errors import DeviceError
-from evoengineer.sim.engine.engine import KernelInfo
+from evoengineer.sim.engine.modules import KernelInfo
 
 INVALID_VALUE, INVALID_CONFIGURATION, COOPERATIVE_TOO_LARGE = 1, 9, 720  # cudaError
 MOST_PARAMETER_BYTES = 32764
