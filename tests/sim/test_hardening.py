@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 
 from evoengineer.errors import DeviceError, UsageError
-from evoengineer.sim.control import ControlledDevice, Region
+from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.device import SimDevice
 from evoengineer.sim.options import DeviceOptions, Limits
 from evoengineer.sim.runtime import native
 from evoengineer.sim.wire import protocol
 from evoengineer.sim.wire.protocol import Op
+from evoengineer.sim.wire.region import Region
 
 OPTIONS = DeviceOptions(
     threads=1, limits=Limits(max_seconds=2.0), sample_blocks=0, memory_bytes=1 << 30, host_bytes=2 << 30

@@ -14,7 +14,7 @@ MOST_BUS_BYTES = 64 << 10
 
 
 class Record(Protocol):
-    """What the rules look at; `sim.control.Region` has it."""
+    """What the rules look at; `sim.wire.region.Region` has it."""
 
     @property
     def launch_count(self) -> int: ...

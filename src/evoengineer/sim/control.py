@@ -17,8 +17,8 @@ from __future__ import annotations
 import socket
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from evoengineer.errors import DeviceError, UsageError
@@ -54,9 +54,7 @@ class ControlledDevice:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -89,10 +87,8 @@ class ControlledDevice:
 
     def disconnect(self) -> None:
         """The client has ended, or is to be cut off: a kernel that still runs for it is stopped."""
-        try:
+        with suppress(OSError):  # it is already
             self._client.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return  # already
 
     def new_client(self) -> None:
         """The next client: a new `client_fd`, a device without memory, modules or failures."""

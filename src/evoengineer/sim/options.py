@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
 from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
@@ -81,16 +82,9 @@ class DeviceOptions:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> DeviceOptions:
         """ValueError unless every option is there and nothing else."""
-        readers: dict[str, Callable[[Any], Any]] = {
-            "device": DeviceName.parse,
-            "checks": frozenset,
-            "limits": lambda limits: from_values(Limits, limits),
-        }
-        return from_values(cls, {name: readers.get(name, _same)(value) for name, value in data.items()})
-
-
-def _same(value: Any) -> Any:
-    return value
+        limits = partial(from_values, Limits)
+        readers: dict[str, Any] = {"device": DeviceName.parse, "checks": frozenset, "limits": limits}
+        return from_values(cls, {**data, **{key: readers[key](data[key]) for key in readers.keys() & data}})
 
 
 def parse_checks(text: str) -> frozenset[str]:

@@ -13,7 +13,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evoengineer.card.occupancy import DEFAULT_REGISTERS
 from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.engine.modules import Module, place_module
@@ -147,13 +146,13 @@ class Engine:
         options = self.options
         image = self.image(module, kernel, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
-        info = module.kernels.get(kernel)
+        info = module.kernels[kernel]
         key: Hashable = None
         samples: tuple[int, ...] = ()
         buffers: tuple[int, ...] = ()
         profiler = self._active_profiler(module.linked)
         if profiler is not None:
-            words = tuple(zip(info.param_offsets, info.param_sizes, strict=True)) if info else ()
+            words = tuple(zip(info.param_offsets, info.param_sizes, strict=True))
             key = profiler.key(image, grid, shared_bytes, params, words)
             buffers = profiler.buffers(params, words)
             if not options.reuse_profiles:  # what a kernel does may hang on memory that the key does not see
@@ -182,7 +181,7 @@ class Engine:
         profile = None
         if profiler is not None:
             if samples:
-                resources = profiler.resources(image, info.registers if info else DEFAULT_REGISTERS)
+                resources = profiler.resources(image, info.registers)
                 from evoengineer.sim.timing.shape import Shape
 
                 shape = Shape(grid, block, shared_bytes, resources, self.card)

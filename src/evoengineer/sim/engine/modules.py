@@ -10,6 +10,7 @@ from evoengineer.errors import DeviceError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.native import Memory
+from evoengineer.sim.wire.protocol import CudaError
 
 # What reads and translates PTX is imported when there is some: it takes longer than the rest of a device's start.
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from evoengineer.sim.ptx.model import Function
 
 REGISTER_FILE = 65536  # 32-bit registers a block may have, on every card since 2012
-_OUT_OF_MEMORY, _INVALID_PTX = 2, 218  # cudaError
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ def place_module(linked: LinkedModule, memory: Memory) -> Module:
         address = memory.allocate(kind, max(variable.bytes, 1))
         if not address:
             raise DeviceError(
-                f"no device memory for variable {name} of {variable.bytes} bytes", code=_OUT_OF_MEMORY
+                f"no device memory for variable {name} of {variable.bytes} bytes",
+                code=CudaError.OUT_OF_MEMORY,
             )
         c.memset(address, 0, variable.bytes)
         memory.mark_initialised(address, variable.bytes)
@@ -82,7 +83,8 @@ def _initialise(module: Module) -> None:
             size = 1 if part.symbol and part.shift >= 0 else 8 if part.symbol else len(part.data)
             if part.offset < 0 or part.offset + size > placed.bytes:
                 raise DeviceError(
-                    f"variable {name}: initial values past its {placed.bytes} bytes", code=_INVALID_PTX
+                    f"variable {name}: initial values past its {placed.bytes} bytes",
+                    code=CudaError.INVALID_PTX,
                 )
             data = part.data
             if part.symbol:
@@ -96,7 +98,9 @@ def _address_of(module: Module, symbol: str) -> int:
         return module.variables[symbol].address
     if symbol in module.linked.numbers:
         return abi.FUNCTION_BASE + 16 * module.linked.numbers[symbol]
-    raise DeviceError(f"the module refers to {symbol!r}, which it does not define", code=_INVALID_PTX)
+    raise DeviceError(
+        f"the module refers to {symbol!r}, which it does not define", code=CudaError.INVALID_PTX
+    )
 
 
 def _kernel_info(linked: LinkedModule, function: Function) -> KernelInfo:

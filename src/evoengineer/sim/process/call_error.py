@@ -1,8 +1,4 @@
-"""A command that is itself at fault, and CUDA's numbers for what can be."""
-
-INVALID_VALUE, OUT_OF_MEMORY = 1, 2  # cudaError
-INVALID_IMAGE, NO_KERNEL_IMAGE, INVALID_PTX = 200, 209, 218
-INVALID_HANDLE, LAUNCH_FAILURE, NOT_SUPPORTED, UNKNOWN = 400, 719, 801, 999
+"""What ends a command early: it is itself at fault, or nobody waits for it."""
 
 
 class CallError(Exception):

@@ -15,14 +15,7 @@ import struct
 from evoengineer.errors import DeviceError, EvoEngineerError, UnsupportedError
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.process.activity import Activity
-from evoengineer.sim.process.call_error import (
-    INVALID_PTX,
-    INVALID_VALUE,
-    LAUNCH_FAILURE,
-    NOT_SUPPORTED,
-    UNKNOWN,
-    CallError,
-)
+from evoengineer.sim.process.call_error import CallError
 from evoengineer.sim.process.context import Context
 from evoengineer.sim.process.kernel_commands import KernelCommands
 from evoengineer.sim.process.memory_commands import MemoryCommands
@@ -31,7 +24,7 @@ from evoengineer.sim.process.stream_commands import StreamCommands
 from evoengineer.sim.process.texture_commands import TextureCommands
 from evoengineer.sim.runtime import native
 from evoengineer.sim.wire import protocol
-from evoengineer.sim.wire.protocol import Op
+from evoengineer.sim.wire.protocol import CudaError, Op
 
 DEFAULT_HEAP_BYTES = 8 << 20
 _OUTPUT_CHUNK = 1 << 20
@@ -84,11 +77,11 @@ class Commands:
         self._streams.interrupt()
 
     def refuse_client(self, why: str) -> None:
-        self.context.fail("protocol", UNKNOWN, f"the client does not speak the protocol: {why}")
+        self.context.fail("protocol", CudaError.UNKNOWN, f"the client does not speak the protocol: {why}")
 
     def internal_error(self, trace: str) -> None:
         self.context.fail(
-            "internal", UNKNOWN, f"internal error in the simulated GPU (please report it)\n{trace}"
+            "internal", CudaError.UNKNOWN, f"internal error in the simulated GPU (please report it)\n{trace}"
         )
 
     def _forget(self) -> None:
@@ -104,7 +97,7 @@ class Commands:
             return context.sticky, b""
         handler = self._handlers.get(op)
         if handler is None:
-            return INVALID_VALUE, b""
+            return CudaError.INVALID_VALUE, b""
         try:
             return 0, handler(payload) or b""
         except CallError as error:
@@ -112,14 +105,16 @@ class Commands:
                 context.say(str(error))
             return error.status, b""
         except struct.error:  # a payload of the wrong size
-            return INVALID_VALUE, b""
+            return CudaError.INVALID_VALUE, b""
         except DeviceError as error:
             kind = error.kind or "device"
-            context.fail(kind, error.code or LAUNCH_FAILURE, error.report or str(error), not error.report)
+            context.fail(
+                kind, error.code or CudaError.LAUNCH_FAILURE, error.report or str(error), not error.report
+            )
             return context.sticky, b""
         except EvoEngineerError as error:  # an instruction or feature that we lack
             missing = isinstance(error, UnsupportedError)
-            code = NOT_SUPPORTED if missing else INVALID_PTX
+            code = CudaError.NOT_SUPPORTED if missing else CudaError.INVALID_PTX
             context.fail("unsupported" if missing else "invalid_ptx", code, str(error))
             return context.sticky, b""
 
@@ -138,7 +133,8 @@ class Commands:
         version, cuda_major, _, _ = protocol.HELLO.unpack(payload)
         if version != protocol.VERSION:
             raise CallError(
-                UNKNOWN, f"the client speaks version {version} of the protocol, not {protocol.VERSION}"
+                CudaError.UNKNOWN,
+                f"the client speaks version {version} of the protocol, not {protocol.VERSION}",
             )
         card = self.context.card
         attributes = device_attributes(card)

@@ -12,9 +12,10 @@ from evoengineer.sim.engine.engine import Engine
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.process import guards
 from evoengineer.sim.process.activity import Activity
-from evoengineer.sim.process.call_error import OUT_OF_MEMORY, CallError
+from evoengineer.sim.process.call_error import CallError
 from evoengineer.sim.process.clock import Clock
 from evoengineer.sim.runtime import native
+from evoengineer.sim.wire.protocol import CudaError
 from evoengineer.sim.wire.region import Failure, Region
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Context:
     def note(self, what: str, number: int) -> None:
         """A stream or event by its number, of which a client may make up only so many."""
         if (what, number) not in self._handles and len(self._handles) >= guards.MOST_HANDLES:
-            raise CallError(OUT_OF_MEMORY)
+            raise CallError(CudaError.OUT_OF_MEMORY)
         self._handles.add((what, number))
 
     def mark(self) -> Region:

@@ -9,18 +9,11 @@ from evoengineer.card.occupancy import KernelResources, blocks_per_multiprocesso
 from evoengineer.errors import DeviceError, EvoEngineerError, PtxError, UnsupportedError
 from evoengineer.sim.engine.modules import KernelInfo, Module
 from evoengineer.sim.process import guards
-from evoengineer.sim.process.call_error import (
-    INVALID_HANDLE,
-    INVALID_IMAGE,
-    INVALID_PTX,
-    INVALID_VALUE,
-    NO_KERNEL_IMAGE,
-    CallError,
-)
+from evoengineer.sim.process.call_error import CallError
 from evoengineer.sim.process.context import Context
 from evoengineer.sim.ptx.fatbin import ptx_of
 from evoengineer.sim.wire import protocol
-from evoengineer.sim.wire.protocol import Op
+from evoengineer.sim.wire.protocol import CudaError, Op
 from evoengineer.sim.wire.region import LaunchRecord
 
 
@@ -56,7 +49,7 @@ class KernelCommands:
             (size,) = protocol.IMAGE.unpack_from(payload, at)
             at += protocol.IMAGE.size
             if size > len(payload) - at:
-                raise CallError(INVALID_IMAGE)
+                raise CallError(CudaError.INVALID_IMAGE)
             images.append(bytes(payload[at : at + size]))
             at += size
         module = self._linked(images)
@@ -79,11 +72,11 @@ class KernelCommands:
             raise
         except EvoEngineerError as error:
             context.failed = True
-            raise CallError(INVALID_PTX, str(error)) from error
+            raise CallError(CudaError.INVALID_PTX, str(error)) from error
         except Exception as error:  # whatever a text that no compiler wrote makes our parser do
             context.failed = True
             raise CallError(
-                INVALID_PTX, f"PTX that cannot be read: {type(error).__name__}: {error}"
+                CudaError.INVALID_PTX, f"PTX that cannot be read: {type(error).__name__}: {error}"
             ) from error
 
     def _texts(self, images: list[bytes]) -> list[str]:
@@ -97,12 +90,12 @@ class KernelCommands:
                 refusal = error
                 continue
             except PtxError as error:
-                raise CallError(INVALID_IMAGE, str(error)) from error
+                raise CallError(CudaError.INVALID_IMAGE, str(error)) from error
             if text is not None:
                 texts.append(text)
         if not texts and refusal:
             self._context.failed = True
-            raise CallError(NO_KERNEL_IMAGE, str(refusal))
+            raise CallError(CudaError.NO_KERNEL_IMAGE, str(refusal))
         return texts
 
     def _describe(self, number: int, module: Module) -> bytes:
@@ -113,18 +106,10 @@ class KernelCommands:
             text = name.encode()
             parts.append(
                 protocol.KERNEL_RESULT.pack(
-                    kernel,
-                    len(info.param_offsets),
-                    info.param_bytes,
-                    info.static_shared_bytes,
-                    info.max_threads,
-                    info.registers,
-                    info.local_bytes,
-                    info.const_bytes,
-                    len(text),
-                    0,
+                    kernel, len(info.param_offsets), info.param_bytes, info.static_shared_bytes,
+                    info.max_threads, info.registers, info.local_bytes, info.const_bytes, len(text), 0,
                 )
-            )
+            )  # fmt: skip
             sizes = zip(info.param_offsets, info.param_sizes, strict=True)
             parts.extend(protocol.PARAMETER.pack(offset, size) for offset, size in sizes)
             parts.append(text)
@@ -151,7 +136,9 @@ class KernelCommands:
         grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
         context, loaded = self._context, self._kernels.get(kernel)
         if loaded is None:
-            raise DeviceError("a kernel was launched whose module is no longer loaded", code=INVALID_HANDLE)
+            raise DeviceError(
+                "a kernel was launched whose module is no longer loaded", code=CudaError.INVALID_HANDLE
+            )
         params = bytes(payload[protocol.LAUNCH.size :])
         problem = guards.launch_problem(context.card, loaded.kernel, grid, block, shared_bytes, len(params))
         if not problem and cooperative:
@@ -163,7 +150,7 @@ class KernelCommands:
         with guards.deadline(context.options.limits.max_seconds, f"translating {name}"):
             static_bytes = context.engine.image(loaded.module, name, block).plan.shared_bytes
         if static_bytes + shared_bytes > context.card.shared_bytes_per_block_optin:
-            raise CallError(INVALID_VALUE)
+            raise CallError(CudaError.INVALID_VALUE)
         elapsed_ns, profile = None, None
         try:
             result = context.engine.launch(
@@ -181,7 +168,7 @@ class KernelCommands:
         kernel, threads, shared_bytes = protocol.OCCUPANCY.unpack(payload)
         card, loaded = self._context.card, self._kernels.get(kernel)
         if loaded is None or not 1 <= threads <= card.max_threads_per_block:
-            raise CallError(INVALID_VALUE)
+            raise CallError(CudaError.INVALID_VALUE)
         info = loaded.kernel
         resources = KernelResources(threads, info.static_shared_bytes + shared_bytes, info.registers)
         return protocol.COUNT.pack(blocks_per_multiprocessor(card, resources))

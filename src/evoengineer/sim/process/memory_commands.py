@@ -7,14 +7,13 @@ allocations; a client can free only what it has allocated itself.
 import ctypes
 from collections.abc import Callable
 
-from evoengineer.sim.process.call_error import INVALID_VALUE, OUT_OF_MEMORY, CallError
+from evoengineer.sim.process.call_error import CallError
 from evoengineer.sim.process.context import Context
 from evoengineer.sim.process.guards import MOST_ALLOCATIONS, MOST_HANDLES
 from evoengineer.sim.runtime import native, structs
 from evoengineer.sim.wire import protocol
-from evoengineer.sim.wire.protocol import Op
+from evoengineer.sim.wire.protocol import CudaError, Op
 
-_ALREADY_REGISTERED, _NOT_REGISTERED = 712, 713  # cudaError
 _CLIENT_KINDS = (structs.DEVICE, structs.MANAGED, structs.PINNED, structs.ARRAY)
 _HOST_KINDS = (structs.MANAGED, structs.PINNED)
 _TO_DEVICE, _TO_HOST, _ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
@@ -61,17 +60,17 @@ class MemoryCommands:
     def _allocate(self, payload: memoryview) -> bytes:
         size, kind, _ = protocol.ALLOC.unpack(payload)
         if kind not in _CLIENT_KINDS:
-            raise CallError(INVALID_VALUE)
+            raise CallError(CudaError.INVALID_VALUE)
         address = self._take(kind, size)
         self._context.activity.allocated(size, kind in _HOST_KINDS)
         return protocol.ADDRESS.pack(address)
 
     def _take(self, kind: int, size: int) -> int:
         if len(self._owned) >= MOST_ALLOCATIONS or self._memory.used() + size > self._limit_bytes:
-            raise CallError(OUT_OF_MEMORY)
+            raise CallError(CudaError.OUT_OF_MEMORY)
         address = self._memory.allocate(kind, size)
         if not address:
-            raise CallError(OUT_OF_MEMORY)
+            raise CallError(CudaError.OUT_OF_MEMORY)
         self._owned.add(address)
         if self._context.options.poison and kind == structs.DEVICE:
             ctypes.memset(address, 0xFF, size)  # it still counts as never written
@@ -81,10 +80,10 @@ class MemoryCommands:
         self._context.clock.synchronize()
         (address,) = protocol.ADDRESS.unpack(payload)
         if address not in self._owned:
-            raise CallError(INVALID_VALUE)
+            raise CallError(CudaError.INVALID_VALUE)
         self._owned.discard(address)
         if self._memory.free(address):
-            raise CallError(INVALID_VALUE)
+            raise CallError(CudaError.INVALID_VALUE)
 
     def _copy(self, payload: memoryview) -> None:
         *rows, _, stream = protocol.COPY.unpack(payload)
@@ -105,21 +104,21 @@ class MemoryCommands:
     def _fill(self, payload: memoryview) -> None:
         target, pitch, width, height, value, element, stream, _ = protocol.MEMSET.unpack(payload)
         if element not in (1, 2, 4):
-            raise CallError(INVALID_VALUE)
+            raise CallError(CudaError.INVALID_VALUE)
         self._check(self._library.rt_transfer_fill(target, pitch, width, height, value, element))
         self._context.activity.memset_bytes += width * height * element
         self._context.clock.fill(stream, width * height * element, target)
 
     def _check(self, outcome: int) -> None:
         if outcome:
-            raise CallError(INVALID_VALUE)
+            raise CallError(CudaError.INVALID_VALUE)
 
     def _register(self, payload: memoryview) -> bytes:
         address, size = protocol.PAIR.unpack(payload)
         if address in self._registered:
-            raise CallError(_ALREADY_REGISTERED)
+            raise CallError(CudaError.ALREADY_REGISTERED)
         if len(self._registered) >= MOST_HANDLES:
-            raise CallError(OUT_OF_MEMORY)
+            raise CallError(CudaError.OUT_OF_MEMORY)
         start = self._take(structs.PINNED, size + _PAGE)
         self._registered[address] = start
         self._context.activity.allocated(size, True)
@@ -130,7 +129,7 @@ class MemoryCommands:
         (address,) = protocol.ADDRESS.unpack(payload)
         start = self._registered.pop(address, 0)
         if not start:
-            raise CallError(_NOT_REGISTERED)
+            raise CallError(CudaError.NOT_REGISTERED)
         self._owned.discard(start)
         self._memory.free(start)
 

@@ -27,12 +27,12 @@ from pathlib import Path
 from evoengineer.errors import EvoEngineerError
 from evoengineer.lifetime import die_with_parent
 from evoengineer.sim.options import DeviceOptions
-from evoengineer.sim.process.call_error import UNKNOWN, ClientGone
+from evoengineer.sim.process.call_error import ClientGone
 from evoengineer.sim.process.client_link import ClientLink, ProtocolError
 from evoengineer.sim.process.commands import Commands
 from evoengineer.sim.process.control_service import ControlService
 from evoengineer.sim.wire import protocol
-from evoengineer.sim.wire.protocol import Op
+from evoengineer.sim.wire.protocol import CudaError, Op
 
 EXIT_DEVICE_ERROR = 3
 EXIT_CANNOT_START = 4
@@ -157,7 +157,7 @@ class Server:
         except Exception:
             # A defect of ours: say where, and fail every call from here on instead of hanging the program.
             self.commands.internal_error(traceback.format_exc())
-            status, result = UNKNOWN, b""
+            status, result = CudaError.UNKNOWN, b""
         profile_file = self.context.options.profile_file
         if op == Op.GOODBYE and profile_file:  # before the client goes, and we with it
             profiles = [profile.to_json() for profile in self.context.profiles]

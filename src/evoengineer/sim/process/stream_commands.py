@@ -7,10 +7,10 @@ import socket
 from collections.abc import Callable
 
 from evoengineer.errors import DeviceError
-from evoengineer.sim.process.call_error import INVALID_HANDLE, CallError, ClientGone
+from evoengineer.sim.process.call_error import CallError, ClientGone
 from evoengineer.sim.process.context import Context
 from evoengineer.sim.wire import protocol
-from evoengineer.sim.wire.protocol import Op
+from evoengineer.sim.wire.protocol import CudaError, Op
 
 
 class StreamCommands:
@@ -51,7 +51,7 @@ class StreamCommands:
         self._context.clock.synchronize()
         elapsed_ns = self._context.clock.elapsed_ns(start, end)
         if elapsed_ns is None:
-            raise CallError(INVALID_HANDLE)
+            raise CallError(CudaError.INVALID_HANDLE)
         return protocol.ELAPSED_RESULT.pack(elapsed_ns / 1e6)
 
     def _host_call(self, payload: memoryview) -> None:
@@ -66,7 +66,9 @@ class StreamCommands:
             self.host_calls.sendall(request)
             protocol.receive(self.host_calls, 1)
         except TimeoutError:
-            raise DeviceError("a host function did not return in time", code=702, kind="wall_limit") from None
+            raise DeviceError(
+                "a host function did not return in time", code=CudaError.TIMEOUT, kind="wall_limit"
+            ) from None
         except (EOFError, OSError):
             raise ClientGone from None
 

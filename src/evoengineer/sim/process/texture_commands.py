@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from evoengineer.errors import UnsupportedError, UsageError
-from evoengineer.sim.process.call_error import INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, CallError
+from evoengineer.sim.process.call_error import CallError
 from evoengineer.sim.process.context import Context
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.textures import (
@@ -17,7 +17,7 @@ from evoengineer.sim.runtime.textures import (
     TextureObjects,
 )
 from evoengineer.sim.wire import protocol
-from evoengineer.sim.wire.protocol import Op
+from evoengineer.sim.wire.protocol import CudaError, Op
 
 ALL_FLAGS = sum(ArrayFlags)
 
@@ -38,19 +38,19 @@ class TextureCommands:
             for level in image.levels:
                 found = self._context.arenas.find(level.address)
                 if found is None or not found.inside or not found.live or found.kind == structs.HEAP:
-                    raise CallError(INVALID_VALUE)
+                    raise CallError(CudaError.INVALID_VALUE)
             if sampling is None:
                 return protocol.ADDRESS.pack(self._objects.create_surface(image))
             return protocol.ADDRESS.pack(self._objects.create_texture(image, sampling))
         except UsageError as error:
-            raise CallError(INVALID_VALUE, str(error)) from error
+            raise CallError(CudaError.INVALID_VALUE, str(error)) from error
         except UnsupportedError as error:
-            raise CallError(NOT_SUPPORTED, str(error)) from error
+            raise CallError(CudaError.NOT_SUPPORTED, str(error)) from error
 
     def _destroy(self, payload: memoryview) -> None:
         (handle,) = protocol.ADDRESS.unpack(payload)
         if not self._objects.destroy(handle):
-            raise CallError(INVALID_HANDLE)
+            raise CallError(CudaError.INVALID_HANDLE)
 
 
 def read_texture(payload: memoryview) -> tuple[Image, Sampling | None]:

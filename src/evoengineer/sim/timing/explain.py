@@ -81,21 +81,16 @@ def _divergence(p: LaunchProfile) -> list[Weighed]:
 
 
 def _latency(p: LaunchProfile) -> list[Weighed]:
-    if _share(p, "latency") < 0.3:
+    share = _share(p, "latency")
+    if share < 0.3:
         return []
-    lead = (
-        "latency-bound"
-        if p.bound == "latency"
-        else f"latency is {100 * _share(p, 'latency'):.0f}% of the time"
-    )
-    help_ = "more independent work per thread" + (
-        "" if p.occupancy_percent > 90 else " or more resident warps"
-    )
+    lead = "latency-bound" if p.bound == "latency" else f"latency is {100 * share:.0f}% of the time"
+    more = "" if p.occupancy_percent > 90 else " or more resident warps"
     text = (
         f"{lead}: {p.occupancy_percent:.0f}% occupancy (limited by {p.occupancy_limit}) does not hide it; "
-        f"{help_} would help"
+        f"more independent work per thread{more} would help"
     )
-    return [(1.2 * _share(p, "latency"), Finding(FindingKind.LATENCY_BOUND, text))]
+    return [(1.2 * share, Finding(FindingKind.LATENCY_BOUND, text))]
 
 
 def _spills(p: LaunchProfile) -> list[Weighed]:
@@ -187,11 +182,8 @@ def explain(profiles: Sequence[LaunchProfile]) -> str:
 def _describe(group: Sequence[LaunchProfile], total: float, findings: int) -> list[str]:
     p = group[0]
     mean = sum(each.time_ns for each in group) / len(group)
-    times = (
-        f"{len(group)} x {mean / 1e3:.1f} us"
-        if len(group) > 1
-        else f"{mean / 1e3:.1f} us simulated on {p.device}"
-    )
+    us = f"{mean / 1e3:.1f} us"
+    times = f"{len(group)} x {us}" if len(group) > 1 else f"{us} simulated on {p.device}"
     share = 100 * mean * len(group) / total
     name = p.kernel.partition("(")[0]
     lines = [

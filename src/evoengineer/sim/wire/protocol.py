@@ -43,6 +43,25 @@ class Op(enum.IntEnum):
     STREAM_CREATE = 24
 
 
+class CudaError(enum.IntEnum):
+    """Those of cudaError that the device process itself answers with; reports of kernels have more."""
+
+    INVALID_VALUE = 1
+    OUT_OF_MEMORY = 2
+    INVALID_CONFIGURATION = 9
+    INVALID_IMAGE = 200
+    NO_KERNEL_IMAGE = 209
+    INVALID_PTX = 218
+    INVALID_HANDLE = 400
+    TIMEOUT = 702
+    ALREADY_REGISTERED = 712
+    NOT_REGISTERED = 713
+    LAUNCH_FAILURE = 719
+    COOPERATIVE_TOO_LARGE = 720
+    NOT_SUPPORTED = 801
+    UNKNOWN = 999
+
+
 REPLY, OUTPUT = 1, 2  # flags of a command
 
 HEADER = struct.Struct("<IIQ")  # op, flags, payload bytes

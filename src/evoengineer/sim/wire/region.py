@@ -75,16 +75,11 @@ class Region:
     def from_json(cls, data: Mapping[str, Any]) -> Region:
         values = dict(data)
         profiles = [LaunchProfile.from_json(each) for each in values.pop("profiles")]
-        values["launches"] = tuple(_launch(each, profiles) for each in data["launches"])
+        for launch in values["launches"]:
+            place = launch["profile"]
+            launch["profile"] = None if place is None else profiles[place]
+            launch["grid"], launch["block"] = tuple(launch["grid"]), tuple(launch["block"])
+        values["launches"] = tuple(from_values(LaunchRecord, launch) for launch in values["launches"])
         values["failure"] = from_values(Failure, data["failure"]) if data["failure"] else None
         values["messages"] = tuple(data["messages"])
         return from_values(cls, values)
-
-
-def _launch(data: Mapping[str, Any], profiles: list[LaunchProfile]) -> LaunchRecord:
-    place = data["profile"]
-    profile = None if place is None else profiles[place]
-    return from_values(
-        LaunchRecord,
-        {**data, "grid": tuple(data["grid"]), "block": tuple(data["block"]), "profile": profile},
-    )
