@@ -83,8 +83,7 @@ class DeviceOptions:
     def from_json(cls, data: Mapping[str, Any]) -> DeviceOptions:
         """ValueError unless every option is there and nothing else."""
         limits = partial(from_values, Limits)
-        readers: dict[str, Any] = {"device": DeviceName.parse, "checks": frozenset, "limits": limits}
-        return from_values(cls, {**data, **{key: readers[key](data[key]) for key in readers.keys() & data}})
+        return from_values(cls, data, device=DeviceName.parse, checks=frozenset, limits=limits)
 
 
 def parse_checks(text: str) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -103,14 +103,12 @@ class LaunchProfile:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LaunchProfile:
-        lists = ("grid", "block", "hot_lines", "findings")
-        values = {name: tuple(value) if name in lists else value for name, value in data.items()}
-        values["hot_lines"] = tuple(tuple(line) for line in values.get("hot_lines", ()))
-        values["findings"] = tuple(_finding(each) for each in values.get("findings", ()))
-        return from_values(cls, values)
+        """ValueError unless it is a profile with all its figures."""
+        readers = {"hot_lines": lambda lines: tuple(map(tuple, lines)), "findings": _findings}
+        return from_values(cls, data, grid=tuple, block=tuple, **readers)
 
 
-def _finding(data: Mapping[str, Any] | str) -> Finding:
-    if isinstance(data, str):
-        return Finding(FindingKind.UNNAMED, data)
-    return Finding(FindingKind(data["kind"]), data["text"])
+def _findings(data: Sequence[Any]) -> tuple[Finding, ...]:
+    """Also those of old archives, which are sentences without a kind."""
+    known = ({"kind": FindingKind.UNNAMED, "text": each} if isinstance(each, str) else each for each in data)
+    return tuple(from_values(Finding, each, kind=FindingKind) for each in known)

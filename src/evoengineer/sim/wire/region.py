@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from evoengineer.sim.timing.profile import LaunchProfile
@@ -59,27 +60,27 @@ class Region:
     messages: tuple[str, ...]  # everything that the device had to say
 
     def to_json(self) -> dict[str, Any]:
-        """Launches that repeat one another share a profile, which is told once."""
+        """Launches that repeat one another share a profile, which is told once: they have its place, from 1."""
         profiles = {id(each.profile): each.profile for each in self.launches if each.profile is not None}
-        places = {key: place for place, key in enumerate(profiles)}
+        places = {key: place for place, key in enumerate(profiles, 1)}
         return {
             **field_values(self),
-            "launches": [
-                {**field_values(each), "profile": places.get(id(each.profile))} for each in self.launches
-            ],
             "profiles": [profile.to_json() for profile in profiles.values()],
-            "failure": field_values(self.failure) if self.failure else None,
+            "launches": [
+                {**field_values(each), "profile": places.get(id(each.profile), 0)} for each in self.launches
+            ],
+            "failure": self.failure and field_values(self.failure),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Region:
         values = dict(data)
-        profiles = [LaunchProfile.from_json(each) for each in values.pop("profiles")]
-        for launch in values["launches"]:
-            place = launch["profile"]
-            launch["profile"] = None if place is None else profiles[place]
-            launch["grid"], launch["block"] = tuple(launch["grid"]), tuple(launch["block"])
-        values["launches"] = tuple(from_values(LaunchRecord, launch) for launch in values["launches"])
-        values["failure"] = from_values(Failure, data["failure"]) if data["failure"] else None
-        values["messages"] = tuple(data["messages"])
-        return from_values(cls, values)
+        profiles = [None, *map(LaunchProfile.from_json, values.pop("profiles"))]
+        launch = partial(from_values, LaunchRecord, grid=tuple, block=tuple, profile=profiles.__getitem__)
+        return from_values(
+            cls,
+            values,
+            launches=lambda found: tuple(map(launch, found)),
+            failure=lambda found: found and from_values(Failure, found),
+            messages=tuple,
+        )
