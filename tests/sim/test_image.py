@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evoengineer.card.profile import load_profile
 from evoengineer.errors import DeviceError, UsageError
 from evoengineer.files import CACHE_VARIABLE
 from evoengineer.sim.codegen import jit
-from evoengineer.sim.engine.engine import MODE_VARIABLE, Engine, Module
+from evoengineer.sim.engine.engine import MODE_VARIABLE, Engine
+from evoengineer.sim.engine.modules import Module
+from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.native import Memory
 
@@ -48,6 +49,7 @@ ret;
 }
 """
 N = 150
+OPTIONS = DeviceOptions(threads=1, sample_blocks=0)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +93,7 @@ def expected() -> np.ndarray:
 
 
 def make(memory: Memory) -> tuple[Engine, Module]:
-    engine = Engine(load_profile("rtx4090"), threads=1, memory=memory)
+    engine = Engine(OPTIONS, memory)
     return engine, engine.load_module([KERNEL])
 
 
@@ -153,7 +155,7 @@ def test_a_cache_that_is_deleted_or_not_writable_costs_compilations_only(
 
 
 def test_an_instruction_we_lack_fails_by_name_when_it_is_reached(memory: Memory) -> None:
-    engine = Engine(load_profile("rtx4090"), threads=1, memory=memory)
+    engine = Engine(OPTIONS, memory)
     module = engine.load_module([KERNEL.replace("add.s32 %r6, %r4, 100;", "wonder.s32 %r6, %r4, 100;")])
     with pytest.raises(DeviceError, match=r"PTX instruction wonder\.s32 is not supported"):
         run(engine, module)
@@ -162,4 +164,4 @@ def test_an_instruction_we_lack_fails_by_name_when_it_is_reached(memory: Memory)
 def test_unknown_mode_is_refused(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MODE_VARIABLE, "fastest")
     with pytest.raises(UsageError, match="optimised, varying"):
-        Engine(load_profile("rtx4090"), memory=memory)
+        Engine(OPTIONS, memory)

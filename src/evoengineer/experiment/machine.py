@@ -91,8 +91,8 @@ def _compilers() -> list[Finding]:
 
 def _simulator() -> list[Finding]:
     try:
+        from evoengineer.sim.cudart.library import client_library
         from evoengineer.sim.runtime.native import load_runtime
-        from evoengineer.sim.session import client_library
 
         load_runtime()
         library = client_library()

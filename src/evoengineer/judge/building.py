@@ -88,7 +88,9 @@ def _blame_the_machine(ending: Exit, trouble: str) -> None:
     if not trouble and ending.limit == "killed":
         trouble = "it was killed from outside"
     if not trouble and ending.limit == "wall":
-        trouble = "it did not get anywhere for half an hour, though it was not idle: is the machine overloaded?"
+        trouble = (
+            "it did not get anywhere for half an hour, though it was not idle: is the machine overloaded?"
+        )
     if trouble:
         raise EnvironmentFailure(f"the compiler failed for a reason that is not the kernel's: {trouble}")
 

@@ -57,7 +57,7 @@ class CudaWorker:
                 self._reference.drop(number)
         eager_us, compiled_us = pytorch_times(description.problem, self._options.device)
         timing = Timing(
-            device=self._options.device,
+            device=str(self._options.device),
             simulated=False,
             time_us=measured.time_us,
             interval_us=measured.interval_us,

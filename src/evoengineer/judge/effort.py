@@ -15,7 +15,9 @@ from evoengineer.problem.model import Problem
 _FREE = 20_000_000  # instructions of warps that any call may run
 _PER_ITEM = 64  # for each element of the inputs, and for each multiply-add
 _ELEMENT_BYTES = 4
-MOST_TRANSLATED = 200_000  # PTX instructions that are translated for a candidate, all kernels and block shapes together
+MOST_TRANSLATED = (
+    200_000  # PTX instructions that are translated for a candidate, all kernels and block shapes together
+)
 _MEMORY_FREE, _MEMORY_FACTOR = 2 << 30, 16  # of device memory: bytes, and times the inputs
 
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.card.name import DeviceName
+from evoengineer.errors import EvoEngineerError
 from evoengineer.files import cache_dir
 from evoengineer.judge.examination import Mode
 from evoengineer.judge.failures import runner_rejection
@@ -88,7 +88,7 @@ def _rejecting(where: str) -> Iterator[None]:
 def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOptions) -> Iterator[CudaStage]:
     """A candidate on the GPU that `options.device` names."""
     folder = toolkit_of(find_toolchain()).cudart().parent
-    environment = {"CUDA_VISIBLE_DEVICES": gpu_number(options.device), "LD_LIBRARY_PATH": str(folder)}
+    environment = {"CUDA_VISIBLE_DEVICES": str(options.device.index), "LD_LIBRARY_PATH": str(folder)}
     with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
         runner = start_runner(
             library, Path(scratch), options, environment, (folder,),
@@ -100,21 +100,13 @@ def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOption
             yield stage
 
 
-def gpu_number(device: str) -> str:
-    """`cuda:1` → "1"."""
-    kind, _, number = device.partition(":")
-    if kind != "cuda" or not (number or "0").isdigit():
-        raise UsageError(f"unknown device {device!r}; a real GPU is cuda:0, cuda:1, …")
-    return number or "0"
-
-
-def compute_capability(device: str) -> int:
+def compute_capability(device: DeviceName) -> int:
     """89 for compute capability 8.9."""
     major, _, minor = _query(device, "compute_cap").partition(".")
     return 10 * int(major) + int(minor or 0)
 
 
-def gpu_identity(device: str) -> str:
+def gpu_identity(device: DeviceName) -> str:
     """Card and driver."""
     return _query(device, "name,uuid,driver_version")
 
@@ -122,7 +114,7 @@ def gpu_identity(device: str) -> str:
 class GpuWatch:
     """Clocks, temperature and throttling while something is measured, by NVIDIA's management library."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: DeviceName) -> None:
         self._device = device
         self._before: str = ""
         self._after: str = ""
@@ -131,9 +123,7 @@ class GpuWatch:
         self._before = self._look()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._after = self._look()
 
     def summary(self) -> str:
@@ -144,11 +134,11 @@ class GpuWatch:
         return _query(self._device, _WATCHED)
 
 
-def _query(device: str, fields: str) -> str:
+def _query(device: DeviceName, fields: str) -> str:
     """What nvidia-smi, the command line of the management library, says of a GPU."""
     try:
         run = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", gpu_number(device)],
+            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", str(device.index)],
             capture_output=True, text=True, check=False, timeout=30,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -161,8 +151,8 @@ def _query(device: str, fields: str) -> str:
 
 
 @contextmanager
-def exclusive_gpu(device: str) -> Iterator[None]:
+def exclusive_gpu(device: DeviceName) -> Iterator[None]:
     """Nobody else of us measures on this GPU meanwhile. Judging waits for its turn."""
-    with (cache_dir("locks") / f"gpu-{gpu_number(device)}").open("w") as file:
+    with (cache_dir("locks") / f"gpu-{device.index}").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

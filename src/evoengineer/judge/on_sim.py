@@ -11,6 +11,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,15 @@ from evoengineer.judge.runner.process import (
 from evoengineer.judge.runner.start import start_runner
 from evoengineer.judge.verdict import Outcome
 from evoengineer.problem.model import Problem
-from evoengineer.sim.control import ControlledDevice, Region
+from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.options import DeviceOptions, Limits
+from evoengineer.sim.process.region import Region
 
 _CHECKS = {Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"})}  # besides those always on
 _SAMPLE_BLOCKS = 18  # counted for the timing model
 _COUNTS = 3  # of the timed call, at most
 MOST_OUTPUT_BYTES = 16 << 30
+_HOST_BYTES = 2 << 30  # staging, pinned and managed memory
 _ALIGNMENT = 256
 
 
@@ -53,10 +56,17 @@ class SimulatedGpu:
     """A device process, started in the background and reused from candidate to candidate."""
 
     def __init__(self, options: JudgeOptions, threads: int) -> None:
-        limits = Limits(max_seconds=0.0)
         self._options = options
         self._device = ControlledDevice(
-            DeviceOptions(options.device, threads, limits=limits, sample_blocks=0)
+            DeviceOptions(
+                device=options.device,
+                threads=threads,
+                limits=Limits(max_seconds=0.0),
+                host_bytes=_HOST_BYTES,
+                sample_blocks=0,
+                reuse_profiles=False,
+                poison=True,
+            )
         )
         self._used = False
 
@@ -112,7 +122,9 @@ class SimulatedStage:
     ) -> None:
         self._device, self._runner, self._reference, self._problem = device, runner, reference, problem
         # Which blocks are counted is the run's secret, and the same for all its kernels, so that they compare.
-        self._sample_seed = int.from_bytes(hashlib.sha256(f"blocks {run_seed}".encode()).digest()[:6], "little")
+        self._sample_seed = int.from_bytes(
+            hashlib.sha256(f"blocks {run_seed}".encode()).digest()[:6], "little"
+        )
         self._inputs: tuple[tuple[int, int], ...] = ()  # address and bytes of the tensors among the arguments
         self._returned: tuple[dict[str, Any], ...] = ()
         self.timed: Region | None = None  # the record of the timed call
@@ -148,7 +160,9 @@ class SimulatedStage:
         for left in reversed(range(_COUNTS if mode is Mode.TIMED else 1)):
             self._configure(mode, number)
             called, region = self._call(number, where)
-            if not left or all(each.profile is None or _agrees(each.profile) for each in region.launches):
+            if not left or all(
+                each.profile is None or each.profile.representative for each in region.launches
+            ):
                 break
         if mode is Mode.TIMED:
             self.timed = region
@@ -214,17 +228,16 @@ class SimulatedStage:
 
     def _configure(self, mode: Mode, case: int) -> None:
         effort = effort_of(self._problem, case, sum(size for _, size in self._inputs))
-        self._device.configure(
+        options = replace(
+            self._device.options,
             checks=_CHECKS.get(mode, frozenset()),
             block_order="reversed" if mode is Mode.REORDERED else "ascending",
             sample_blocks=_SAMPLE_BLOCKS if mode is Mode.TIMED else 0,
             sample_seed=self._sample_seed,
-            reuse_profiles=False,
-            poison=True,
-            max_instructions=effort.instructions,
-            max_translated=MOST_TRANSLATED,
+            limits=Limits(max_seconds=0.0, max_work=effort.instructions, max_translated=MOST_TRANSLATED),
             memory_bytes=effort.memory_bytes,
         )
+        self._device.configure(options)
 
     def _mark(self, where: str) -> Region:
         try:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evoengineer.card.profile import DEFAULT_DEVICE
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.sim.options import default_threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOptions:
-    device: str = DEFAULT_DEVICE
+    device: DeviceName = DEFAULT_DEVICE
     run_seed: int | None = None  # None: a secret of this machine (plan.secret_seed)
     workers: int = 0  # 0: one per core
     compiler_cpu_seconds: int = 120  # of each compiler; ordinary kernels take one or two
-    host_cpu_seconds: int = 60  # of a candidate's host code in all its calls; ordinary ones take less than one
+    host_cpu_seconds: int = 60  # of a candidate's host code in all its calls; ordinary ones take far less
     patience_seconds: float = 1800.0  # wall time until we take it that something of ours hangs
     memory_bytes: int = 8 << 30  # of a candidate's host process
     unsafe: bool = False  # run without isolation where the system offers none

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from evoengineer.card.profile import profile_for
+from evoengineer.card.name import DeviceName
 from evoengineer.files import Cache, contents, digest
 from evoengineer.judge.on_cuda import gpu_identity
 from evoengineer.judge.verdict import Outcome, Verdict
@@ -32,7 +32,7 @@ _PACKAGES = ("torch", "numpy", "llvmlite")  # what computes references, and runs
 class VerdictCache:
     """For one problem on one device."""
 
-    def __init__(self, problem: Problem, device: str, run_seed: int) -> None:
+    def __init__(self, problem: Problem, device: DeviceName, run_seed: int) -> None:
         self._cache = Cache(f"verdicts/{verdict_key(problem, device, run_seed)}")
 
     def find(self, identity: str) -> Verdict | None:
@@ -45,18 +45,18 @@ class VerdictCache:
             self._cache.put(identity, json.dumps(verdict.to_json()).encode())
 
 
-def verdict_key(problem: Problem, device: str, run_seed: int) -> str:
+def verdict_key(problem: Problem, device: DeviceName, run_seed: int) -> str:
     """Everything but the kernel that a verdict depends on."""
     return digest(
-        *(device, _card(device), str(run_seed), problem.name, *_contents_of(problem)),
+        *(str(device), _card(device), str(run_seed), problem.name, *_contents_of(problem)),
         *("", toolchain_digest(find_toolchain()), *map(_version, _PACKAGES), platform.python_version()),
         our_version(),
     )
 
 
-def _card(device: str) -> str:
+def _card(device: DeviceName) -> str:
     """The figures of a simulated card; a real one's model and driver."""
-    return repr(profile_for(device)) if device.startswith("sim:") else gpu_identity(device)
+    return repr(device.profile) if device.simulated else gpu_identity(device)
 
 
 def _contents_of(problem: Problem) -> Iterator[str | bytes]:

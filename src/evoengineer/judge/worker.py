@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from evoengineer.card.profile import profile_for
+from evoengineer.card.name import DeviceName
 from evoengineer.judge import integrity
 from evoengineer.judge.examination import examine
 from evoengineer.judge.failures import Disturbed, Rejected, finding_rejection
@@ -23,9 +23,8 @@ from evoengineer.judge.reference.client import ReferenceProcess
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
-from evoengineer.sim.control import Region
 from evoengineer.sim.options import default_threads
-
+from evoengineer.sim.process.region import Region
 
 _TRIES = 3  # at a candidate whose process, or the device's, was ended by a signal that anybody may have sent
 
@@ -61,22 +60,22 @@ class Worker(Protocol):
     def close(self) -> None: ...
 
 
-def target_of(device: str) -> Target:
-    """Also the check of the device's name, and for a real GPU of its presence."""
-    if device.startswith("cuda"):
-        from evoengineer.judge.on_cuda import compute_capability
+def target_of(device: DeviceName) -> Target:
+    """Also the check that there is such a card, or GPU."""
+    if device.simulated:
+        return Target("sim", device.profile.sm)
+    from evoengineer.judge.on_cuda import compute_capability
 
-        return Target("cuda", compute_capability(device))
-    return Target("sim", profile_for(device).sm)
+    return Target("cuda", compute_capability(device))
 
 
 def open_worker(options: JudgeOptions, run_seed: int, threads: int) -> Worker:
     """A worker for the device that the options name."""
-    if options.device.startswith("cuda"):
-        from evoengineer.judge.cuda_worker import CudaWorker
+    if options.device.simulated:
+        return SimulatedWorker(options, run_seed, threads)
+    from evoengineer.judge.cuda_worker import CudaWorker
 
-        return CudaWorker(options, run_seed, threads)
-    return SimulatedWorker(options, run_seed, threads)
+    return CudaWorker(options, run_seed, threads)
 
 
 class Workers:
@@ -143,7 +142,9 @@ class SimulatedWorker:
     ) -> Verdict:
         draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
-            with self._gpu.load(build().library, self._reference, description.problem, self._run_seed) as stage:
+            with self._gpu.load(
+                build().library, self._reference, description.problem, self._run_seed
+            ) as stage:
                 examine(stage, self._reference, description.problem, draws)
         finally:
             for number, _ in draws:
@@ -166,20 +167,19 @@ def prepare(
 
 
 def simulated_timing(
-    description: Description, region: Region, device: str, baseline: Baseline | None
+    description: Description, region: Region, device: DeviceName, baseline: Baseline | None
 ) -> Timing:
     """Times by the device's own record."""
     from evoengineer.sim.timing.explain import explain
     from evoengineer.sim.timing.light import speed_of_light_us
-    from evoengineer.sim.timing.profile import LaunchProfile
 
     time_us = region.busy_ns / 1e3
     baseline_us = baseline_time(description, baseline, time_us)
     speedup = None if baseline_us is None else baseline_us / time_us
-    launches = [dict(launch.profile) for launch in region.launches if launch.profile]
-    card, dtype = profile_for(device), _dtype(description)
+    launches = tuple(launch.profile for launch in region.launches if launch.profile)
+    card, dtype = device.profile, _dtype(description)
     return Timing(
-        device=device,
+        device=str(device),
         simulated=True,
         time_us=time_us,
         interval_us=(time_us, time_us),
@@ -187,8 +187,8 @@ def simulated_timing(
         speedup=speedup,
         speedup_interval=None if speedup is None else (speedup, speedup),
         speed_of_light_us=speed_of_light_us(description.moved_bytes(), description.flops(), card, dtype),
-        profile=explain([LaunchProfile.from_json(launch) for launch in launches]),
-        launches=tuple(launches),
+        profile=explain(launches),
+        launches=launches,
     )
 
 

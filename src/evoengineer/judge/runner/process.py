@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from evoengineer.errors import EnvironmentFailure
@@ -96,9 +95,7 @@ class RunnerProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -221,13 +218,15 @@ class RunnerProcess:
             ending = self._process.kill()  # it has closed its channel without ending
         if ending.limit == "cpu":
             return CandidateFailure(
-                FailureKind.LATE, f"the candidate's host code used {ending.cpu_seconds:.0f} s of processor time"
+                FailureKind.LATE,
+                f"the candidate's host code used {ending.cpu_seconds:.0f} s of processor time",
             )
         trouble = self._surroundings.trouble(self._log.parent)
         if trouble:
             raise EnvironmentFailure(f"the process that runs a candidate failed: {trouble}")
         return CandidateFailure(
-            FailureKind.DISTURBED if from_outside(ending) or ending.limit == "killed" else FailureKind.ENDED, f"the candidate's process ended: {ending.describe()}{self._log_tail()}"
+            FailureKind.DISTURBED if from_outside(ending) or ending.limit == "killed" else FailureKind.ENDED,
+            f"the candidate's process ended: {ending.describe()}{self._log_tail()}",
         )
 
     def _log_tail(self) -> str:

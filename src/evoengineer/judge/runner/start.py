@@ -28,7 +28,8 @@ def start_runner(
 ) -> RunnerProcess:
     """A sandboxed runner that can read one candidate's library and little else.
 
-    `beside` are processes that work for it: while one of them is busy, it waits with good reason. `memory` are the file descriptors of the reference's inputs and outputs, for devices that only the runner can reach.
+    `memory` are the file descriptors of the reference's inputs and outputs, for devices that only the runner can
+    reach. `beside` are processes that work for it: while one of them is busy, it waits with good reason.
     """
     program = runner_program()
     policy = run_policy(

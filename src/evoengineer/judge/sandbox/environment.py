@@ -37,7 +37,9 @@ class Surroundings:
             disk = os.statvfs(folder)
         except OSError as error:
             return f"{folder} is gone: {error.strerror}"
-        if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES or (disk.f_files and disk.f_favail < _LEAST_FREE_FILES):
+        if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES or (
+            disk.f_files and disk.f_favail < _LEAST_FREE_FILES
+        ):
             return f"the disk that holds {folder} is full"
         return ""
 

@@ -24,11 +24,9 @@ _GAP = 0.35  # of the launch overhead: the part that shows between kernels in on
 class Clock:
     """Times are nanoseconds since the start of the device."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, touch: Callable[[int, int], None]) -> None:
         self._profile = profile
-        self.touch: Callable[[int, int], None] = lambda address, size: (
-            None
-        )  # told what copies and fills write
+        self._touch = touch  # told what copies and fills write
         self._host_ns = 0.0
         self._streams: dict[int, float] = {LEGACY_STREAM: 0.0}
         self._blocking: set[int] = set()
@@ -51,7 +49,7 @@ class Clock:
         return int(start * self._profile.clock_khz / 1e6)
 
     def copy(self, stream: int, size: int, kind: int, target: int = 0) -> None:
-        self.touch(target, size)
+        self._touch(target, size)
         if kind == _DEVICE_TO_DEVICE:
             self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(2 * size))
             return
@@ -59,7 +57,7 @@ class Clock:
         self._run(stream, engine, _COPY_OVERHEAD_NS + size / self._profile.pcie_bytes_per_second * 1e9)
 
     def fill(self, stream: int, size: int, target: int = 0) -> None:
-        self.touch(target, size)
+        self._touch(target, size)
         self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(size))
 
     def _moved_ns(self, size: int) -> float:

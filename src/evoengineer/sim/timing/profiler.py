@@ -21,7 +21,7 @@ from evoengineer.sim.runtime.native import Memory, load_runtime
 from evoengineer.sim.timing.analysis import analyse
 from evoengineer.sim.timing.code import KernelCode, kernel_code
 from evoengineer.sim.timing.counters import read_counters, replay
-from evoengineer.sim.timing.profile import LaunchProfile
+from evoengineer.sim.timing.profile import ENOUGH_AGREEMENT, LaunchProfile
 from evoengineer.sim.timing.ptxas import Assembler, Resources
 from evoengineer.sim.timing.report import launch_profile
 from evoengineer.sim.timing.residency import Residency, Stretch
@@ -34,7 +34,6 @@ TRACED_REQUESTS = 400_000  # of all samples together
 _LEAST_TRACE = 256  # per warp
 _REMEMBERED = 4096
 _MANY_BLOCKS = 4096  # in a larger grid edges matter less, and its blocks are often larger: fewer are counted
-ENOUGH_AGREEMENT = 0.1  # of the instructions that samples may misplace before more blocks are counted
 _LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
 
 
@@ -49,7 +48,15 @@ def _reader_version() -> str:
 class Profiler:
     """Of one device: its modules, their code, the launches that were counted, and what L2 holds."""
 
-    def __init__(self, card: Profile, memory: Memory, sample_blocks: int, sample_seed: int = 0) -> None:
+    def __init__(
+        self,
+        card: Profile,
+        memory: Memory,
+        sample_blocks: int,
+        sample_seed: int,
+        missed: dict[Hashable, frozenset[int]],
+    ) -> None:
+        """`missed` are blocks of kernels and grids that earlier samples did not stand for; it is added to."""
         self._card, self._memory, self._limit, self._seed = card, memory, sample_blocks, sample_seed
         self._assemblers: dict[str, Assembler] = {}
         self._machine: dict[str, dict[str, MachineCode]] = {}
@@ -57,7 +64,7 @@ class Profiler:
         self._measured: OrderedDict[Hashable, Measured] = OrderedDict()
         self._buffers: dict[Hashable, tuple[int, ...]] = {}
         self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, Stretch]]] = {}
-        self._missed: dict[Hashable, frozenset[int]] = {}
+        self._missed = missed
         self.residency = Residency(card.l2_bytes)
 
     def touched(self, start: int, address: int, size: int) -> None:

@@ -1,6 +1,11 @@
-"""The command that makes a texture or surface object: wire format → what textures.py asks for."""
+"""Commands about texture and surface objects: wire format → what runtime/textures.py asks for."""
 
-from evoengineer.errors import UsageError
+from collections.abc import Callable
+
+from evoengineer.errors import UnsupportedError, UsageError
+from evoengineer.sim.process.call_error import CallError
+from evoengineer.sim.process.context import Context
+from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.textures import (
     MAX_LEVELS,
     ArrayFlags,
@@ -9,10 +14,43 @@ from evoengineer.sim.runtime.textures import (
     Level,
     Resource,
     Sampling,
+    TextureObjects,
 )
 from evoengineer.sim.wire import protocol
+from evoengineer.sim.wire.protocol import CudaError, Op
 
 ALL_FLAGS = sum(ArrayFlags)
+
+
+class TextureCommands:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._objects = TextureObjects(context.runtime)
+        self.forget = self._objects.destroy_all
+        self.handlers: dict[int, Callable[[memoryview], bytes | None]] = {
+            Op.TEXTURE_CREATE: self._create,
+            Op.TEXTURE_DESTROY: self._destroy,
+        }
+
+    def _create(self, payload: memoryview) -> bytes:
+        try:
+            image, sampling = read_texture(payload)
+            for level in image.levels:
+                found = self._context.arenas.find(level.address)
+                if found is None or not found.inside or not found.live or found.kind == structs.HEAP:
+                    raise CallError(CudaError.INVALID_VALUE)
+            if sampling is None:
+                return protocol.ADDRESS.pack(self._objects.create_surface(image))
+            return protocol.ADDRESS.pack(self._objects.create_texture(image, sampling))
+        except UsageError as error:
+            raise CallError(CudaError.INVALID_VALUE, str(error)) from error
+        except UnsupportedError as error:
+            raise CallError(CudaError.NOT_SUPPORTED, str(error)) from error
+
+    def _destroy(self, payload: memoryview) -> None:
+        (handle,) = protocol.ADDRESS.unpack(payload)
+        if not self._objects.destroy(handle):
+            raise CallError(CudaError.INVALID_HANDLE)
 
 
 def read_texture(payload: memoryview) -> tuple[Image, Sampling | None]:
