@@ -24,6 +24,8 @@ from typing import Any
 
 
 class Outcome(StrEnum):
+    """All that judging can end in; the module says what each means."""
+
     UNPARSABLE = "unparsable"
     FORBIDDEN = "forbidden"
     COMPILE_ERROR = "compile_error"
@@ -61,6 +63,8 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """What judging a kernel found: an outcome with its evidence, and times exactly when it is valid."""
+
     outcome: Outcome
     summary: str  # one sentence
     evidence: str = ""  # what helps to mend it: diagnostics, first wrong element, memory report

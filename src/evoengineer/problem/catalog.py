@@ -122,6 +122,11 @@ def select(suite: str | None, names: Sequence[str] = ()) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def list_problems(suite: str | None = None) -> list[str]:
+    """Names of the problems that ship with EvoEngineer, of one suite or of all."""
+    return select(suite)
+
+
 def load_problem(problem: str | Path | Problem, *, baseline: str | Path | None = None) -> Problem:
     """A problem by its name in a suite, or from a folder with `problem.py`, or a KernelBench file.
 
