@@ -37,6 +37,7 @@ class RunSummary:
 
     @property
     def compiled(self) -> int:
+        """Trials that got past the compiler."""
         return sum(count for outcome, count in self.outcomes.items() if outcome.compiled)
 
 

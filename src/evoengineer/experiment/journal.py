@@ -30,6 +30,8 @@ _TIMING_FIELDS = tuple(each.name for each in fields(Timing))
 
 
 class RunJournal:
+    """The journal of one run in an archive; see `search.journal.Journal`."""
+
     def __init__(self, archive: Archive, run: RunRecord) -> None:
         self.archive = archive
         self.run = run
@@ -37,6 +39,7 @@ class RunJournal:
         self._seen_at = 0.0
 
     def open_session(self) -> None:
+        """This process works on the run from now on."""
         now = time.time()
         with self.archive.transaction() as db:
             db.execute(

@@ -32,12 +32,15 @@ _ANSWER = (
 
 @dataclass(frozen=True, slots=True)
 class FakeScript:
+    """A script as it was read."""
+
     script: Script
     requests_per_second: float | None
     concurrent: int | None
 
 
 def load_script(path: Path) -> FakeScript:
+    """Read a script and check it."""
     try:
         data = tomllib.loads(path.read_text())
     except OSError as error:

@@ -38,6 +38,8 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Model:
+    """A model, where it is and what it costs."""
+
     name: str  # as the user wrote it
     model: str  # as the endpoint knows it
     base_url: str | None
@@ -52,6 +54,7 @@ def _builtin() -> dict[str, Any]:
 
 
 def model_names() -> tuple[str, ...]:
+    """Short names of the models with built-in prices."""
     return tuple(_builtin())
 
 

@@ -109,6 +109,7 @@ METHODS = (
 
 
 def method_names() -> tuple[str, ...]:
+    """Names of the built-in methods."""
     return tuple(method.name for method in METHODS)
 
 

@@ -23,6 +23,8 @@ def _setting(default: Any, help: str, *, type: type = str, metavar: str = "", re
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    """All settings of a run, resolved and checked; defaults are here."""
+
     problem: str = _setting("", "a name, a folder with problem.py, or a KernelBench file")
     method: str = _setting(
         "full",
