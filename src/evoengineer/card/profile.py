@@ -11,14 +11,13 @@ with the figures that all cards of that compute capability share. The card's fil
 origin stands beside it there. This module owns loading and naming; it computes nothing.
 """
 
-import difflib
 import tomllib
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 
 _SLOWEST_MHZ = 100
 DEFAULT_DEVICE = "sim:rtx4090"
@@ -159,8 +158,7 @@ def profile_for(device: str) -> Profile:
 
 def _unknown_device(device: str) -> str:
     valid = [f"sim:{name}" for name in profile_names()]
-    close = difflib.get_close_matches(device.lower().removeprefix("sim:"), profile_names(), n=1)
-    hint = f" (did you mean sim:{close[0]}?)" if close else ""
+    hint = did_you_mean(device.lower().removeprefix("sim:"), profile_names(), prefix="sim:")
     return f"unknown device {device!r}{hint}; valid devices: {', '.join(valid)}"
 
 

@@ -3,11 +3,10 @@
 These are plain values, given on the command line or in Python and handed to the device process as they are.
 """
 
-import difflib
 import os
 from dataclasses import dataclass
 
-from evoengineer.errors import UsageError
+from evoengineer.errors import UsageError, did_you_mean
 
 # In the order in which help texts list them.
 CHECKS = {
@@ -60,9 +59,9 @@ def parse_checks(text: str) -> frozenset[str]:
         raise UsageError(f"--check: no check named; valid: {', '.join(valid)}")
     for word in words:
         if word not in valid:
-            close = difflib.get_close_matches(word, valid, n=1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise UsageError(f"--check: unknown check {word!r}{hint}; valid: {', '.join(valid)}")
+            raise UsageError(
+                f"--check: unknown check {word!r}{did_you_mean(word, valid)}; valid: {', '.join(valid)}"
+            )
         if word == "none" and len(words) > 1:
             raise UsageError("--check: 'none' stands alone; leave out the other names or 'none'")
     chosen = CHECKS.keys() if "all" in words else CHECKS.keys() & set(words)
