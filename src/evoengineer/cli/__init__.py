@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from evoengineer import __version__
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.version import __version__
 
 TRACEBACK_VARIABLE = "EVOENGINEER_TRACEBACK"
 
