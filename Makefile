@@ -2,6 +2,7 @@
 #
 #   make demo     judge a kernel and evolve a faster one   make lint     ruff and mypy
 #   make test     the test suite                          make bench    the speed ratios
+#   make integrity   hostile kernels must be caught, honest ones must pass
 #
 # PYTHON=... chooses the interpreter (3.11 or newer), TESTS=... the tests to run, JOBS=... how many at once.
 
@@ -20,13 +21,13 @@ TORCH := torch==2.13.0
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: setup demo test lint format docs bench clean help
+.PHONY: setup demo test integrity lint format docs bench clean help
 
 setup: $(STAMP)
 	@echo "ready: make demo | make test | make lint | make bench"
 
 help:
-	@sed -n '1,6s/^# \{0,1\}//p' Makefile
+	@sed -n '1,7s/^# \{0,1\}//p' Makefile
 
 demo: $(STAMP)
 	$(BIN)/evoengineer judge examples/softmax_warp.cu --problem softmax
@@ -34,6 +35,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+integrity: $(STAMP)
+	$(BIN)/evoengineer integrity --workers $(JOBS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

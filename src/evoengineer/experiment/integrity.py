@@ -21,9 +21,8 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -34,7 +33,7 @@ from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.pool import JudgePool
 from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.judge.worker import Workers
-from evoengineer.problem.catalog import Description, find_problems
+from evoengineer.problem.catalog import find_problems
 
 CONTROLS = "honest"  # the kind of those that must pass
 RAISED = "raised"  # instead of an outcome: the judge itself failed, which no candidate may bring about
@@ -208,9 +207,9 @@ class Gauntlet:
 
     options: JudgeOptions
     _pools: dict[str, JudgePool] = field(default_factory=dict)
+    _workers: Workers | None = None
     _verdicts: dict[str, Future[Verdict]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _open: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         if self.options.run_seed is None:
@@ -222,21 +221,28 @@ class Gauntlet:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._open.close()
+        for pool in self._pools.values():
+            pool.close()
+        if self._workers is not None:
+            self._workers.close()
 
     def run(self, chosen: Sequence[Specimen], corpus: Sequence[Specimen]) -> Iterator[Trial]:
         """Trials in the order of `chosen`, as they are done. `corpus` has the controls."""
         controls = {each.name: each for each in corpus if not each.hostile}
-        self._open_pools(list(dict.fromkeys(each.problem for each in chosen)))
+        self._open(dict.fromkeys(each.problem for each in chosen))
+        for each in chosen:
+            if not each.first:
+                self._pools[each.problem].build(each.source)  # compilers run ahead
         with ThreadPoolExecutor(self.options.worker_count, "integrity") as threads:
             yield from threads.map(lambda each: self._try(each, controls), chosen)
 
-    def _open_pools(self, problems: Sequence[str]) -> None:
-        workers = Workers(self.options)
-        self._open.callback(workers.close)
-        described: Sequence[Description] = find_problems(problems)
-        for name, description in zip(problems, described, strict=True):
-            self._pools[name] = self._open.enter_context(JudgePool(description, self.options, workers))
+    def _open(self, problems: Iterable[str]) -> None:
+        """All problems share the workers; PyTorch is asked for all descriptions at once."""
+        if self._workers is None:
+            self._workers = Workers(self.options)
+        new = [name for name in problems if name not in self._pools]
+        for name, description in zip(new, find_problems(new) if new else (), strict=True):
+            self._pools[name] = JudgePool(description, self.options, self._workers)
 
     def _try(self, specimen: Specimen, controls: Mapping[str, Specimen]) -> Trial:
         try:
