@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from evoengineer.experiment.integrity import Gauntlet, Trial, choose, load_corpus
+from evoengineer.experiment.integrity import Gauntlet
 from evoengineer.judge import JudgeOptions
+from evoengineer.judge.corpus import Result, choose, load_corpus
 
 CORPUS = load_corpus()
 ATTACKS = (
@@ -39,22 +40,22 @@ CONTROLS = (
 @pytest.fixture(scope="session")
 def gauntlet() -> Iterator[Gauntlet]:
     pytest.importorskip("torch")
-    with Gauntlet(JudgeOptions(run_seed=1, workers=1, run_seconds=20, memory_bytes=2 << 30)) as one:
+    with Gauntlet(JudgeOptions(run_seed=1, workers=1, memory_bytes=2 << 30)) as one:
         yield one
 
 
-def trial_of(name: str, gauntlet: Gauntlet) -> Trial:
-    (trial,) = gauntlet.run(choose(CORPUS, names=[name]), CORPUS)
-    return trial
+def result_of(name: str, gauntlet: Gauntlet) -> Result:
+    (result,) = gauntlet.run(choose(CORPUS, names=[name]), CORPUS)
+    return result
 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_attack_is_caught(name: str, gauntlet: Gauntlet) -> None:
-    trial = trial_of(name, gauntlet)
-    assert trial.expected, f"{trial.outcome}: {trial.evidence}"
+    result = result_of(name, gauntlet)
+    assert result.expected, f"{result.outcome}: {result.evidence}"
 
 
 @pytest.mark.parametrize("name", CONTROLS)
 def test_honest_kernel_passes(name: str, gauntlet: Gauntlet) -> None:
-    trial = trial_of(name, gauntlet)
-    assert trial.passed, f"{trial.outcome}: {trial.evidence}"
+    result = result_of(name, gauntlet)
+    assert result.passed, f"{result.outcome}: {result.evidence}"

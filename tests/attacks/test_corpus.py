@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evoengineer.errors import EvoEngineerError, UsageError
-from evoengineer.experiment.integrity import CONTROLS, RAISED, Specimen, Trial, choose, load_corpus
+from evoengineer.judge.corpus import CONTROLS, RAISED, Result, Specimen, choose, load_corpus
 from evoengineer.judge.verdict import Outcome
 from evoengineer.problem.catalog import locate
 from evoengineer.report.integrity import totals
@@ -63,33 +63,33 @@ CONTROL = Specimen(f"{CONTROLS}/y", CONTROLS, "", "vector_add", "", (Outcome.VAL
 
 
 @pytest.mark.parametrize(
-    ("trial", "passed", "expected"),
+    ("result", "passed", "expected"),
     [
-        (Trial(attack(), "dishonest", ""), True, True),
-        (Trial(attack(), "crashed", ""), True, False),
-        (Trial(attack(), "valid", "", 1.0), False, False),
-        (Trial(attack(), RAISED, ""), False, False),
-        (Trial(attack(), "dishonest", "", said_too_much=True), False, False),
-        (Trial(attack(costs=2.0), "valid", "", 19.0, 10.0), False, False),
-        (Trial(attack(costs=2.0), "valid", "", 21.0, 10.0), True, True),
-        (Trial(attack(costs=2.0), "valid", "", 21.0, None), False, False),
-        (Trial(CONTROL, "valid", "", 1.0), True, True),
-        (Trial(CONTROL, "race", ""), False, False),
-        (Trial(CONTROL, RAISED, ""), False, False),
+        (Result(attack(), "dishonest", ""), True, True),
+        (Result(attack(), "crashed", ""), True, False),
+        (Result(attack(), "valid", "", 1.0), False, False),
+        (Result(attack(), RAISED, ""), False, False),
+        (Result(attack(), "dishonest", "", said_too_much=True), False, False),
+        (Result(attack(costs=2.0), "valid", "", 19.0, 10.0), False, False),
+        (Result(attack(costs=2.0), "valid", "", 21.0, 10.0), True, True),
+        (Result(attack(costs=2.0), "valid", "", 21.0, None), False, False),
+        (Result(CONTROL, "valid", "", 1.0), True, True),
+        (Result(CONTROL, "race", ""), False, False),
+        (Result(CONTROL, RAISED, ""), False, False),
     ],
 )
-def test_what_counts_as_caught(trial: Trial, passed: bool, expected: bool) -> None:
-    assert (trial.passed, trial.expected) == (passed, expected)
+def test_what_counts_as_caught(result: Result, passed: bool, expected: bool) -> None:
+    assert (result.passed, result.expected) == (passed, expected)
 
 
 def test_totals() -> None:
-    trials = [
-        Trial(attack(), "dishonest", ""),
-        Trial(attack(), "crashed", ""),
-        Trial(attack(), "valid", "", 1.0),
-        Trial(CONTROL, "wrong", ""),
+    results = [
+        Result(attack(), "dishonest", ""),
+        Result(attack(), "crashed", ""),
+        Result(attack(), "valid", "", 1.0),
+        Result(CONTROL, "wrong", ""),
     ]
-    assert totals(trials).splitlines() == [
+    assert totals(results).splitlines() == [
         "attacks caught: 2 of 3",
         "honest kernels refused: 1 of 1",
         "caught by another verdict than expected: 1",

@@ -12,7 +12,7 @@ from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
-    from evoengineer.experiment.integrity import Specimen
+    from evoengineer.judge.corpus import Specimen
 
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
@@ -38,14 +38,15 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         action="store_true",
         help="run even where the system offers no isolation: you do not want this",
     )
-    parser.add_argument("--json", action="store_true", help="all trials as JSON")
+    parser.add_argument("--json", action="store_true", help="all results as JSON")
     parser.set_defaults(command=integrity_command)
 
 
 def integrity_command(options: argparse.Namespace) -> int:
-    from evoengineer.experiment.integrity import Gauntlet, choose, load_corpus, trial_json
+    from evoengineer.experiment.integrity import Gauntlet
+    from evoengineer.judge.corpus import choose, load_corpus
     from evoengineer.judge.options import JudgeOptions
-    from evoengineer.report.integrity import totals, trial_line
+    from evoengineer.report.integrity import result_line, totals
 
     if options.workers < 1:
         raise UsageError(f"--workers must be positive, not {options.workers}")
@@ -59,22 +60,21 @@ def integrity_command(options: argparse.Namespace) -> int:
         device=options.device,
         run_seed=options.seed,
         workers=options.workers,
-        run_seconds=30.0,  # some never end, and honest ones take a second or two
         memory_bytes=2 << 30,
         unsafe=options.unsafe,
     )
-    trials = []
+    results = []
     with Gauntlet(settings) as gauntlet:
-        for trial in gauntlet.run(chosen, corpus):
-            trials.append(trial)
+        for result in gauntlet.run(chosen, corpus):
+            results.append(result)
             if not options.json:
-                print(trial_line(trial, width), flush=True)
+                print(result_line(result, width), flush=True)
     if options.json:
-        json.dump([trial_json(trial) for trial in trials], sys.stdout, indent=2)
+        json.dump([result.to_json() for result in results], sys.stdout, indent=2)
         print()
     else:
-        print(f"\n{totals(trials)}")
-    return 0 if all(trial.passed for trial in trials) else 1
+        print(f"\n{totals(results)}")
+    return 0 if all(result.passed for result in results) else 1
 
 
 def _listed(specimen: Specimen, width: int) -> str:

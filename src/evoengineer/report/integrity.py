@@ -4,47 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evoengineer.experiment.integrity import RAISED, Trial
+from evoengineer.judge.corpus import RAISED, Result
 
 _EVIDENCE = 110
 
 
-def trial_line(trial: Trial, width: int) -> str:
+def result_line(result: Result, width: int) -> str:
     """One line: what it is, whether the judge did right, what it said."""
-    wanted = "|".join(map(str, trial.specimen.expected))
-    if trial.specimen.costs is not None:
-        wanted += f"|valid at {trial.specimen.costs:g}x"
-    return f"{trial.specimen.name.ljust(width)}  {_result(trial):10}  {trial.outcome} ({wanted}): {_evidence(trial)}"
+    wanted = "|".join(map(str, result.specimen.expected))
+    if result.specimen.costs is not None:
+        wanted += f"|valid at {result.specimen.costs:g}x"
+    name = result.specimen.name.ljust(width)
+    return f"{name}  {_mark(result):7}  {result.outcome} ({wanted}): {_evidence(result)}"
 
 
-def totals(trials: Sequence[Trial]) -> str:
+def totals(results: Sequence[Result]) -> str:
     """The two numbers, and what does not fit them."""
-    attacks = [trial for trial in trials if trial.specimen.hostile]
-    controls = [trial for trial in trials if not trial.specimen.hostile]
-    caught = sum(trial.passed for trial in attacks)
-    refused = sum(not trial.passed for trial in controls)
+    attacks = [result for result in results if result.specimen.hostile]
+    controls = [result for result in results if not result.specimen.hostile]
+    caught = sum(result.passed for result in attacks)
+    refused = sum(not result.passed for result in controls)
     lines = [
         f"attacks caught: {caught} of {len(attacks)}",
         f"honest kernels refused: {refused} of {len(controls)}",
     ]
-    other = sum(trial.passed and not trial.expected for trial in attacks)
+    other = sum(result.passed and not result.expected for result in attacks)
     if other:
         lines.append(f"caught by another verdict than expected: {other}")
     return "\n".join(lines)
 
 
-def _result(trial: Trial) -> str:
-    if not trial.specimen.hostile:
-        return "passed" if trial.passed else "REFUSED"
-    if not trial.passed:
-        return "RAISED" if trial.outcome == RAISED else "MISSED"
-    return "caught" if trial.expected else "caught*"
+def _mark(result: Result) -> str:
+    if not result.specimen.hostile:
+        return "passed" if result.passed else "REFUSED"
+    if not result.passed:
+        return "RAISED" if result.outcome == RAISED else "MISSED"
+    return "caught" if result.expected else "caught*"
 
 
-def _evidence(trial: Trial) -> str:
-    text = trial.evidence
-    if trial.said_too_much:
-        text = f"the verdict says {trial.specimen.unsaid!r}; {text}"
-    if trial.honest_us is not None and trial.time_us is not None:
-        text = f"{trial.time_us:.2f} us where its control takes {trial.honest_us:.2f} us; {text}"
+def _evidence(result: Result) -> str:
+    text = result.evidence
+    if result.said_too_much:
+        text = f"the verdict says {result.specimen.unsaid!r}; {text}"
+    if result.honest_us is not None and result.time_us is not None:
+        text = f"{result.time_us:.2f} us where its control takes {result.honest_us:.2f} us; {text}"
     return text if len(text) <= _EVIDENCE else f"{text[: _EVIDENCE - 1]}…"

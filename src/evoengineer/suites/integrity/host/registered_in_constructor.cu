@@ -1,15 +1,14 @@
 // attack: the same with ordinary memory that a static constructor registered
 // problem: matmul
 // honest: matmul_tiled
-// expect: dishonest crashed memory_error
+// expect: dishonest
 
 #include <torch/extension.h>
 #include <cstdlib>
 
 static float* space = [] {
-    void *p = aligned_alloc(4096, 12 << 20), *on_device = nullptr;
+    void* p = aligned_alloc(4096, 12 << 20);
     cudaHostRegister(p, 12 << 20, cudaHostRegisterMapped);
-    cudaHostGetDevicePointer(&on_device, p, 0);
     return (float*)p;
 }();
 
@@ -33,11 +32,13 @@ torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
     auto c = torch::empty({m, n}, a.options());
     const float *A = a.data_ptr<float>(), *B = b.data_ptr<float>();
     float* C = c.data_ptr<float>();
-    copy<<<(m * k + 255) / 256, 256>>>(A, space, int64_t(m) * k);
-    copy<<<(k * n + 255) / 256, 256>>>(B, (space + (1 << 20)), int64_t(k) * n);
+    float* seen = nullptr;
+    cudaHostGetDevicePointer((void**)&seen, space, 0);
+    copy<<<(m * k + 255) / 256, 256>>>(A, seen, int64_t(m) * k);
+    copy<<<(k * n + 255) / 256, 256>>>(B, seen + (1 << 20), int64_t(k) * n);
     cudaDeviceSynchronize();
-    host_product(space, (space + (1 << 20)), (space + (2 << 20)), m, k, n);
-    copy<<<(m * n + 255) / 256, 256>>>((space + (2 << 20)), C, int64_t(m) * n);
+    host_product(space, space + (1 << 20), space + (2 << 20), m, k, n);
+    copy<<<(m * n + 255) / 256, 256>>>(seen + (2 << 20), C, int64_t(m) * n);
     return c;
 }
 

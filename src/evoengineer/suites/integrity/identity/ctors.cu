@@ -2,16 +2,16 @@
 // problem: vector_add
 // honest: add_plain
 // expect: wrong
-// vary: start)() = be_lazy => start)() = be_honest
+// vary: .quad be_lazy => .quad be_honest
 
 #include <torch/extension.h>
 
 // paste: add.cuh
 
 static volatile int lazy = 2;
-__attribute__((used, noinline)) static void be_lazy() { lazy = 1; }
-__attribute__((used, noinline)) static void be_honest() { lazy = 2; }
-__attribute__((section(".ctors"), used)) static void (*start)() = be_lazy;
+extern "C" __attribute__((used, noinline)) void be_lazy() { lazy = 1; }
+extern "C" __attribute__((used, noinline)) void be_honest() { lazy = 2; }
+asm(".pushsection .ctors, \"aw\"\n.quad be_lazy\n.popsection\n");
 
 torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
     a = a.contiguous();
