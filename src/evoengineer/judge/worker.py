@@ -18,7 +18,7 @@ from evoengineer.judge.examination import SampleUnclear, examine
 from evoengineer.judge.failures import Rejected
 from evoengineer.judge.on_sim import Seeds, SimulatedGpu
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed, too_large
+from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed
 from evoengineer.judge.reference.client import ReferenceProcess
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
@@ -138,7 +138,7 @@ class SimulatedWorker:
         timed = next(planned for _, planned in draws if planned.timed)
         seeds = Seeds(timing=timed.seed, kernel=draws[0][1].seed)
         bench = [each for each in draws if each[1].bench]
-        for part, sampled in ((draws, too_large(description)), (bench, False)):
+        for part, sampled in ((draws, False), (bench, False)):
             try:
                 with self._gpu.load(library, self._reference, seeds) as stage:
                     examine(stage, self._reference, description.problem, part, sampled)
@@ -155,7 +155,7 @@ def prepare(
     """Have all draws computed, in the order in which they are needed."""
     reference.load(description.problem)
     plan = plan_draws(description, kernel, run_seed)
-    return [(reference.prepare(draw.case, draw.distribution, draw.seed, draw.timed), draw) for draw in plan]
+    return [(reference.prepare(draw.case, draw.distribution, draw.seed), draw) for draw in plan]
 
 
 def simulated_timing(
