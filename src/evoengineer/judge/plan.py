@@ -1,10 +1,10 @@
 """Which inputs a candidate is judged on.
 
-Every check case is drawn five times, each time from another distribution; the bench case twice, from two: the
-draw that is timed, and one that shows what ordinary numbers hide (a softmax without its maximum). Every seed
-derives from a run seed that a candidate cannot know and from the kernel's identity: no two kernels see the same
-numbers, so that what one of them learns is of no use to the next, and a time rests on inputs that only one
-kernel has seen.
+Every check case is drawn from each of the problem's distributions, five times at least; the bench case twice, from
+two of them: the draw that is timed, and one that shows what ordinary numbers hide (a softmax without its maximum).
+Every seed derives from a run seed that a candidate cannot know and from the kernel's identity: no two kernels see
+the same numbers, so that what one of them learns is of no use to the next, and a time rests on inputs that only
+one kernel has seen.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evoengineer.files import cache_dir
 from evoengineer.problem.catalog import Description
 from evoengineer.problem.model import CaseKind, Distribution, Problem
 
-DRAWS = 5  # of each check case
+DRAWS = 5  # of each check case, at least
 # For the second draw of the bench case, the most telling first: large values overflow exp and cancel in sums.
 _UNLIKE_NORMAL = (
     Distribution.LARGE,
@@ -46,7 +46,9 @@ def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[Pl
     draws = []
     checks = [index for index, case in enumerate(problem.cases) if case.kind is CaseKind.CHECK]
     for index in sorted(checks, key=lambda each: -math.prod(problem.cases[each].sizes.values())):
-        for k, distribution in enumerate(islice(cycle(problem.distributions), DRAWS)):
+        for k, distribution in enumerate(
+            islice(cycle(problem.distributions), max(DRAWS, len(problem.distributions)))
+        ):
             draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
     bench = problem.cases.index(problem.bench_case)
     timed, other = bench_distributions(problem.distributions)
@@ -67,7 +69,8 @@ def timed_draws(problem: Problem, kernel: str, run_seed: int, count: int) -> tup
 
 def bench_distributions(distributions: tuple[Distribution, ...]) -> tuple[Distribution, Distribution]:
     """What the bench case is timed on, and what else it must be right on; the same only if there is no other."""
-    timed = Distribution.NORMAL if Distribution.NORMAL in distributions else distributions[0]
+    usual = [each for each in (Distribution.OWN, Distribution.NORMAL) if each in distributions]
+    timed = usual[0] if usual else distributions[0]
     others = [each for each in _UNLIKE_NORMAL if each in distributions and each is not timed]
     return timed, others[0] if others else timed
 

@@ -179,7 +179,9 @@ def simulated_timing(
         baseline_us=baseline_us,
         speedup=speedup,
         speedup_interval=None if speedup is None else (speedup, speedup),
-        speed_of_light_us=speed_of_light_us(description.moved_bytes(), description.flops(), card, dtype),
+        speed_of_light_us=speed_of_light_us(
+            description.moved_bytes(), description.least_flops(), card, dtype
+        ),
         profile=explain([LaunchProfile.from_json(launch) for launch in launches]),
         launches=tuple(launches),
     )

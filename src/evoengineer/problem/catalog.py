@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +35,30 @@ _CODE = tuple(Path(__file__).parent.glob("*.py"))
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A problem with the shapes of its bench case."""
+    """A problem with the shapes of its bench case, and the work that its reference does there."""
 
     problem: Problem
     arguments: tuple[Mapping[str, Any], ...]
     outputs: tuple[Mapping[str, Any], ...]
+    work: Mapping[str, int] = field(default_factory=dict)  # `work.Work`; empty: not counted
 
     def moved_bytes(self) -> int:
-        """Least bytes that the bench case moves: every input read once, every output written once."""
+        """Least bytes that the bench case moves: what has to be read of each input once, and every output once."""
         if self.problem.moved_bytes:
             return round(_formula(self.problem.moved_bytes, self.problem.bench_case))
+        if self.work:
+            return self.work["bytes"]
         return sum(int(each.get("bytes", 0)) for each in (*self.arguments, *self.outputs))
 
     def flops(self) -> int:
-        return round(_formula(self.problem.flops, self.problem.bench_case)) if self.problem.flops else 0
+        """Operations of the straightforward algorithm: the problem's formula, else as counted."""
+        if self.problem.flops:
+            return round(_formula(self.problem.flops, self.problem.bench_case))
+        return self.work.get("flops", 0)
+
+    def least_flops(self) -> int:
+        """Operations that no honest kernel can do without: what the speed of light rests on (`work.py`)."""
+        return min(self.flops(), self.work.get("least_flops", self.flops()))
 
 
 def _formula(text: str, case: Case) -> float:
@@ -177,7 +187,7 @@ def _from_json(data: dict[str, Any]) -> Description:
         moved_bytes=data["moved_bytes"],
         fast_math=data["fast_math"],
     )
-    return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]))
+    return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]), data["work"])
 
 
 def _case(data: Mapping[str, Any]) -> Case:
