@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from evoengineer.card.profile import DEFAULT_DEVICE
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,11 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("--list", action="store_true", help="name the kernels and what they do; judge none")
     parser.add_argument(
-        "--device", default=DEFAULT_DEVICE, metavar="D", help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})"
+        "--device",
+        type=DeviceName.parse,
+        default=DEFAULT_DEVICE,
+        metavar="D",
+        help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})",
     )
     parser.add_argument(
         "--seed", type=int, metavar="N", help="draw inputs from this run seed (default: a new one)"
@@ -51,7 +55,7 @@ def integrity_command(options: argparse.Namespace) -> int:
     if options.workers < 1:
         raise UsageError(f"--workers must be positive, not {options.workers}")
     corpus = load_corpus()
-    chosen = choose(corpus, options.kind, options.only, options.device)
+    chosen = choose(corpus, options.kind, options.only, str(options.device))
     width = max((len(each.name) for each in chosen), default=0)
     if options.list:
         print("\n".join(_listed(each, width) for each in chosen))

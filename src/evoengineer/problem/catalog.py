@@ -15,7 +15,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,26 +33,32 @@ _DESCRIPTIONS = Cache("problems")
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A problem with the shapes of its bench case."""
+    """A problem with the shapes of its bench case, and the work that its reference does there."""
 
     problem: Problem
     arguments: tuple[Mapping[str, Any], ...]
     outputs: tuple[Mapping[str, Any], ...]
+    work: Mapping[str, int] = field(default_factory=dict)  # `work.Work`; empty: not counted
 
     def moved_bytes(self) -> int:
-        """Least bytes that the bench case moves: every input read once, every output written once."""
+        """Least bytes that the bench case moves: what has to be read of each input once, and every output once."""
         if self.problem.moved_bytes:
             return round(_formula(self.problem.moved_bytes, self.problem.bench_case))
+        if self.work:
+            return self.work["bytes"]
         return sum(int(each.get("bytes", 0)) for each in (*self.arguments, *self.outputs))
 
     def flops(self) -> int:
-        """Operations of the bench case, by the problem's formula; 0 if it gives none."""
-        return flops_of(self.problem, self.problem.bench_case)
+        """Operations of the bench case's straightforward algorithm: the problem's formula, else as counted."""
+        return self.flops_of(self.problem.bench_case)
 
+    def flops_of(self, case: Case) -> int:
+        """The same for another case; the bench case's where there is no formula."""
+        return round(_formula(self.problem.flops, case)) if self.problem.flops else self.work.get("flops", 0)
 
-def flops_of(problem: Problem, case: Case) -> int:
-    """Floating-point operations of one of the problem's cases; 0 where nobody has said."""
-    return round(_formula(problem.flops, case)) if problem.flops else 0
+    def least_flops(self) -> int:
+        """Operations that no honest kernel can do without: what the speed of light rests on (`work.py`)."""
+        return min(self.flops(), self.work.get("least_flops", self.flops()))
 
 
 def _formula(text: str, case: Case) -> float:
@@ -224,7 +230,7 @@ def _from_json(data: dict[str, Any]) -> Description:
         moved_bytes=data["moved_bytes"],
         fast_math=data["fast_math"],
     )
-    return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]))
+    return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]), data["work"])
 
 
 def _case(data: Mapping[str, Any]) -> Case:
