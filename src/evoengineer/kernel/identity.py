@@ -65,7 +65,7 @@ def host_parts(image: bytes, ptx: str) -> Iterator[bytes]:
     symbols = next((section for section in sections if section.kind == SYMBOLS), None)
     for section in sections:
         target = sections[section.info] if section.kind == RELOCATIONS else section
-        if not target.loaded or (section.name == _DEVICE_CODE and only_ptx(section.data) == ptx):
+        if not target.loaded or (section.name == _DEVICE_CODE and _holds(section.data, ptx)):
             continue
         if section.kind == RELOCATIONS and symbols is not None:
             yield b"".join(_relocations(section, symbols, sections))
@@ -75,6 +75,16 @@ def host_parts(image: bytes, ptx: str) -> Iterator[bytes]:
             yield f"{section.name} {section.flags}".encode() + b"\0" + section.data
     if symbols is not None:
         yield "\n".join(sorted(_visible(symbols, sections))).encode()
+
+
+def _holds(image: bytes, ptx: str) -> bool:
+    """Is it this device code and nothing else? (nvcc embeds it with less white space.)"""
+    embedded = only_ptx(image)
+    return embedded is not None and _tight(embedded) == _tight(ptx)
+
+
+def _tight(ptx: str) -> list[str]:
+    return ["".join(line.split()) for line in device_lines(ptx)]
 
 
 def _relocations(section: Section, symbols: Section, sections: list[Section]) -> Iterator[bytes]:
