@@ -67,7 +67,7 @@ class Module:
     linked: LinkedModule
     variables: dict[str, DeviceVariable]
     kernels: dict[str, KernelInfo]
-    images: dict[tuple[str, tuple[int, int, int], bool], KernelImage] = field(default_factory=dict)
+    images: dict[tuple[str, tuple[int, int, int], bool, bool], KernelImage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +228,15 @@ class Engine:
 
     def image(self, module: Module, kernel: str, block: tuple[int, int, int]) -> KernelImage:
         """The kernel compiled for this block shape."""
-        check_access = bool(self.checks & {"race", "init"})
-        key = (kernel, block, check_access)
+        check_access, check_init = bool(self.checks & {"race", "init"}), "init" in self.checks
+        key = (kernel, block, check_access, check_init)
         if key not in module.images:
             from evoengineer.sim.codegen.image import KernelImage
             from evoengineer.sim.codegen.program import refuse_unsupported
 
             refuse_unsupported(module.linked.functions[kernel])
             module.images[key] = KernelImage(
-                module.linked, kernel, block, self.mode, check_access, self.profile.sm_count
+                module.linked, kernel, block, self.mode, check_access, self.profile.sm_count, check_init
             )
         return module.images[key]
 

@@ -54,11 +54,14 @@ def describe(
         other = _source(image, error.other_site)
         block_of = f" in block {_triple(error.other_ctaid)}" if error.space != abi.SPACES["shared"] else ""
         lines.append(f"    with thread {_triple(error.other_tid)}{block_of}{f' in {other}' if other else ''}")
+    if name == "uninitialised":
+        place = _source(image, error.other_site)
+        lines.append(f"    {text}{f' in {place}' if place else ''}")
     lines += _memory_lines(name, error)
     if name in ("wall_limit", "instruction_budget"):
         option = "--max-seconds" if name == "wall_limit" else "--max-instructions"
         lines.append(f"    {option} sets this limit; 0 means none")
-    if text and text not in lines[0] and not _memory_lines(name, error):
+    if text and text not in lines[0] and name != "uninitialised" and not _memory_lines(name, error):
         lines += [f"    {line}" for line in text.splitlines()]
     instruction = image.plan.sites[error.site].text if error.site < len(image.plan.sites) else ""
     if instruction:

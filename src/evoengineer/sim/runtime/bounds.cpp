@@ -191,7 +191,7 @@ void check_lane(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, ui
     // The site may describe another operand of the instruction: the address says which space it is.
     Range range;
     check_one(w, site, lane, address, bytes, natural(bytes), kGeneric, access, &range);
-    if (w->worker->launch->flags & (kCheckRace | kCheckInit)) record_access(w, site, lane, address, bytes, access);
+    if (w->worker->launch->flags & kCheckRace) record_access(w, site, lane, address, bytes, access);
 }
 
 void check_lanes(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes,

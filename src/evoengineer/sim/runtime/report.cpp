@@ -76,8 +76,8 @@ void fail(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, const char
     abort();
 }
 
-void fail_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uint64_t address,
-                 uint64_t bytes, Access access) {
+void describe_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uint64_t address,
+                     uint64_t bytes, Access access) {
     describe(w, code, site, lanes);
     ErrorRecord& r = w->worker->record;
     r.address = address;
@@ -126,6 +126,11 @@ void fail_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uin
             snprintf(r.text, sizeof r.text, "not an address in device memory");
         }
     }
+}
+
+void fail_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uint64_t address,
+                 uint64_t bytes, Access access) {
+    describe_access(w, code, site, lanes, address, bytes, access);
     leave(w, Request::kFailed);
     abort();
 }

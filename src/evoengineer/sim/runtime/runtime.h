@@ -99,6 +99,12 @@ void check_lanes(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* ad
 // The same for one lane.
 void check_lane(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, uint64_t bytes,
                 Access access);
+// For operations on whole lines (--check init): replaces addresses by those of their undefined bits, copied to `room`;
+// whether there are any. And the reverse: `undefined` may be null. (checks_init.cpp)
+bool undefined_lines(WarpState* w, uint32_t site, uint32_t mask, uint64_t* addresses, uint32_t bytes, uint8_t* room);
+void define_lines(WarpState* w, uint32_t mask, const uint64_t* addresses, uint32_t bytes, const uint8_t* undefined);
+// A copy of `take` bytes; the rest of `bytes` becomes defined.
+void copy_defined(WarpState* w, uint64_t to, uint64_t from, uint32_t take, uint32_t bytes);
 // Memory that changes hands: earlier accesses to it do not count in the race check (checks_global.cpp).
 void race_forget(uint64_t start, uint64_t bytes);
 

@@ -78,6 +78,9 @@ void on_native_stack(WarpState* w, void (*service)(Worker&, void*), void* argume
 
 // Fills the worker's error record for a warp (report.cpp).
 void describe(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes);
+// The same for an access: also what lies at `address`.
+void describe_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uint64_t address, uint64_t bytes,
+                     Access access);
 void describe_text(WarpState* w, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 // dispatch.cpp
@@ -101,7 +104,7 @@ void describe_deadlock(BlockState& block);
 // checks.cpp
 void begin_launch_checks();
 void begin_checks(BlockState& block);                     // before a block's warps start
-void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes);
+void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes, bool defined);  // checks_init.cpp
 void begin_instruction(WarpState* w);                     // accesses of one instruction do not race
 void record_access(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, uint64_t bytes,
                    Access access);                        // after the bounds check
