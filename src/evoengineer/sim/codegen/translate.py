@@ -13,6 +13,7 @@ from evoengineer.sim.codegen import abi, bounds, calls, limits, undefined
 from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.handlers import HANDLERS
 from evoengineer.sim.codegen.moves import choose
+from evoengineer.sim.codegen.undefined_memory import ALL_RULES
 from evoengineer.sim.codegen.unit import EFFECTS, FunctionUnit, has_effect
 from evoengineer.sim.ptx.flow import Block, destinations
 from evoengineer.sim.ptx.model import Imm, Instr, Operand, Reg
@@ -25,7 +26,7 @@ class Translator(Emitter):
 
     def __init__(self, unit: FunctionUnit, fast: bool) -> None:
         super().__init__(unit, fast)
-        self.defined = undefined.Definedness(self) if unit.program.check_init else None
+        self.defined = undefined.Definedness(self, ALL_RULES) if unit.program.check_init else None
 
     def start_block(self) -> None:
         super().start_block()

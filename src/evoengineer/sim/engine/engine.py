@@ -18,6 +18,7 @@ from evoengineer.card.profile import Profile
 from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.engine.report import cuda_error, describe
+from evoengineer.sim.engine.undefined_results import UndefinedResults
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.native import Memory, launch, load_runtime
 
@@ -98,6 +99,7 @@ class Engine:
         self.checks = checks
         self.tick_limit, self.wall_limit_seconds = tick_limit, wall_limit_seconds
         self.reversed_blocks = False  # the last block first: a result that depends on the order shows
+        self.undefined_results = UndefinedResults()
         self.memory = memory or Memory()
         self.mode = os.environ.get(MODE_VARIABLE, "optimised")
         if self.mode not in MODES:
@@ -286,6 +288,8 @@ class Engine:
             raise DeviceError(
                 report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
             )
+        if image.check_init:
+            self.undefined_results.note(self.memory.undefined_notes(), image)
         profile = None
         if profiler is not None:
             if samples:

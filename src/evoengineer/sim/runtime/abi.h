@@ -176,6 +176,17 @@ struct ErrorRecord {
     char text[512];            // further detail, plain English
 };
 
+// Undefined bits that a launch put into device memory (--check init): whose, and where they had been read.
+struct UndefinedNote {
+    uint64_t address, bytes;
+    uint32_t site;             // of the store
+    uint32_t read_site;        // of the thread's latest read of undefined bits, ~0 = none
+    uint32_t function;
+    uint32_t ctaid[3];
+    uint32_t tid[3];
+    uint32_t reserved;
+};
+
 struct Launch {
     Function* functions;
     Site* sites;

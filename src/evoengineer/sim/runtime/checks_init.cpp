@@ -4,7 +4,10 @@
 // may be concerned a vector of its *undefined* bits (codegen/undefined.py): loads take it from the shadow of memory,
 // stores put it there, other instructions pass it on. It is reported where an undefined bit decides something:
 // `rt_undefined_used`. The shadow of memory has a byte for each byte, whose bits say which are *defined*.
+#include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "checks.h"
 #include "lanes.h"
@@ -83,6 +86,26 @@ void note_read(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, uin
     if (!r.undefined) r.undefined = new UndefinedReads();
     uint32_t function = w->activation ? w->activation->function : 0;
     r.undefined->of[w->warp_index * kLanes + lane].add({site, function, address, bytes});
+}
+
+// What launches put into device memory: the first few thousand, until somebody takes them.
+constexpr size_t kMostNotes = 4096;
+std::mutex notes_mutex;
+std::vector<UndefinedNote> notes;
+
+void note_store(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, uint64_t bytes) {
+    if (!in_device_arena(address)) return;
+    std::lock_guard<std::mutex> lock(notes_mutex);
+    if (notes.size() >= kMostNotes) return;
+    uint32_t function = w->activation ? w->activation->function : 0;
+    UndefinedNote note{address, bytes, site, kNoSite, function, {w->ctaid[0], w->ctaid[1], w->ctaid[2]}, {}, 0};
+    auto* tids = reinterpret_cast<const uint32_t*>(w->tids);
+    for (uint32_t i = 0; i < 3; i++) note.tid[i] = tids[i * kLanes + lane];
+    if (const UndefinedReads* reads = w->block->races->undefined) {
+        const Origins& origins = reads->of[w->warp_index * kLanes + lane];
+        if (origins.count) note.read_site = origins.list[origins.count - 1].site;
+    }
+    notes.push_back(note);
 }
 
 // The undefined bits of `bytes` bytes, or null if there are none.
@@ -172,7 +195,7 @@ void rt_undefined_load(Warp* warp, uint32_t site, uint32_t mask, const uint64_t*
 }
 
 // The reverse; `undefined` may be null: everything is defined.
-void rt_undefined_store(Warp* warp, uint32_t mask, const uint64_t* addresses, const uint8_t* undefined,
+void rt_undefined_store(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses, const uint8_t* undefined,
                         uint32_t element, uint32_t count) {
     const Shadows shadows(state(warp));
     const uint32_t bytes = element * count;
@@ -180,8 +203,10 @@ void rt_undefined_store(Warp* warp, uint32_t mask, const uint64_t* addresses, co
         uint8_t* shadow = shadows.at(addresses[lane]);
         if (!shadow) return;
         memset(shadow, 0xff, bytes);
-        for (uint32_t i = 0; undefined && i < bytes; i++)
+        if (!undefined) return;
+        for (uint32_t i = 0; i < bytes; i++)
             shadow[i] = uint8_t(~undefined[(size_t(i / element) * kLanes + lane) * element + i % element]);
+        if (!all_defined(shadow, bytes)) note_store(state(warp), site, lane, addresses[lane], bytes);
     });
 }
 
@@ -202,6 +227,7 @@ void rt_undefined_atomic(Warp* warp, uint32_t site, uint32_t mask, const uint64_
         for (uint32_t i = 0; i < element; i++) any |= uint8_t(given[i] | (kind == 1 ? 0 : room[i]));
         for (uint32_t i = 0; i < element; i++)
             shadow[i] = kind == 0 ? (any ? 0 : 0xff) : uint8_t(~(given[i] | (kind == 2 ? room[i] : 0)));
+        if (any) note_store(w, site, lane, addresses[lane], element);
     });
 }
 
@@ -222,6 +248,15 @@ void rt_undefined_used(Warp* warp, uint32_t site, uint32_t lanes, uint32_t use, 
     w->worker->record.other_site = site;
     describe_text(w, "the value %s", use_text(use));
     leave(w, Request::kFailed);
+}
+
+// Hands over what was noted, at most `room`; returns how many.
+uint64_t rt_undefined_notes(UndefinedNote* out, uint64_t room) {
+    std::lock_guard<std::mutex> lock(notes_mutex);
+    uint64_t count = std::min<uint64_t>(notes.size(), room);
+    std::copy_n(notes.begin(), count, out);
+    notes.clear();
+    return count;
 }
 
 // --- operations of the warp ---
@@ -349,12 +384,15 @@ bool undefined_lines(WarpState* w, uint32_t site, uint32_t mask, uint64_t* addre
     return some;
 }
 
-void define_lines(WarpState* w, uint32_t mask, const uint64_t* addresses, uint32_t bytes, const uint8_t* undefined) {
+void define_lines(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t bytes,
+                  const uint8_t* undefined) {
     const Shadows shadows(w);
     for_each_lane(mask, [&](uint32_t lane) {
         uint8_t* shadow = shadows.at(addresses[lane]);
         if (!shadow) return;
         memset(shadow, 0xff, bytes);
-        for (uint32_t i = 0; undefined && i < bytes; i++) shadow[i] = uint8_t(~undefined[size_t(lane) * bytes + i]);
+        if (!undefined) return;
+        for (uint32_t i = 0; i < bytes; i++) shadow[i] = uint8_t(~undefined[size_t(lane) * bytes + i]);
+        if (!all_defined(shadow, bytes)) note_store(w, site, lane, addresses[lane], bytes);
     });
 }

@@ -148,5 +148,6 @@ uint32_t rt_sizeof_function() { return sizeof(Function); }
 uint32_t rt_sizeof_site() { return sizeof(Site); }
 uint32_t rt_sizeof_error_record() { return sizeof(ErrorRecord); }
 uint32_t rt_sizeof_launch() { return sizeof(Launch); }
+uint32_t rt_sizeof_undefined_note() { return sizeof(UndefinedNote); }
 
 }  // extern "C"

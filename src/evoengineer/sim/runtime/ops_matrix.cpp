@@ -63,11 +63,11 @@ extern "C" void rt_undefined_ldmatrix(Warp* w, uint32_t site, uint32_t mask, uin
     from_rows(matrices, transposed, rows, d);
 }
 
-extern "C" void rt_undefined_stmatrix(Warp* w, uint32_t mask, uint32_t matrices, uint32_t transposed, const uint32_t* s,
+extern "C" void rt_undefined_stmatrix(Warp* w, uint32_t site, uint32_t mask, uint32_t matrices, uint32_t transposed, const uint32_t* s,
                                       const uint64_t* address) {
     alignas(64) uint8_t rows[4 * kMatrixBytes];
     if (s) to_rows(matrices, transposed, s, rows);
-    define_lines(state(w), providers(mask, matrices), address, kRowBytes, s ? rows : nullptr);
+    define_lines(state(w), site, providers(mask, matrices), address, kRowBytes, s ? rows : nullptr);
 }
 
 extern "C" void rt_stmatrix(Warp* w, uint32_t site, uint32_t mask, uint32_t matrices, uint32_t transposed,

@@ -168,7 +168,7 @@ extern "C" void rt_undefined_wmma_load(Warp* w, uint32_t site, uint32_t mask, ui
     matrix.gather_to(d);
 }
 
-extern "C" void rt_undefined_wmma_store(Warp* w, uint32_t mask, uint64_t desc, uint32_t layout, const uint32_t* d,
+extern "C" void rt_undefined_wmma_store(Warp* w, uint32_t site, uint32_t mask, uint64_t desc, uint32_t layout, const uint32_t* d,
                                         const uint64_t* address, const uint32_t* stride) {
     const Matrix s(desc);
     const Operand o = operand_of(s, kC, layout, s.d);
@@ -177,5 +177,5 @@ extern "C" void rt_undefined_wmma_store(Warp* w, uint32_t mask, uint64_t desc, u
     alignas(64) uint8_t room[kLanes * kMostLineBytes];
     for (uint32_t i = 0; i < kLanes; i++) copies[i] = reinterpret_cast<uint64_t>(room + size_t(i) * o.line_bytes());
     if (d) scatter_to(s, o, copies, d);
-    define_lines(state(w), line_mask(o), lines, o.line_bytes(), d ? room : nullptr);
+    define_lines(state(w), site, line_mask(o), lines, o.line_bytes(), d ? room : nullptr);
 }

@@ -24,6 +24,8 @@ const char* kind_name(uint32_t kind) {
 
 using ull = unsigned long long;
 
+constexpr uint64_t kLocalWindow = 0x1000000;  // where a thread's local memory starts, in messages
+
 // Where `address` lies with respect to a range, in words.
 void place(char* text, size_t room, uint64_t address, uint64_t start, uint64_t bytes,
            const char* what) {
@@ -103,7 +105,9 @@ void describe_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes,
         LocalRange range;
         uint32_t lane = lanes ? uint32_t(__builtin_ctz(lanes)) : 0;
         if (nearest_local(w, lane, address, &range)) {
-            r.allocation = range.start;
+            // Where it lies in this process says nothing and differs from run to run.
+            r.address = kLocalWindow + (address - range.start);
+            r.allocation = kLocalWindow;
             r.allocation_bytes = range.bytes;
             r.allocation_state = kStateLive;
             place(r.text, sizeof r.text, address, range.start, range.bytes,

@@ -102,7 +102,8 @@ void check_lane(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, ui
 // For operations on whole lines (--check init): replaces addresses by those of their undefined bits, copied to `room`;
 // whether there are any. And the reverse: `undefined` may be null. (checks_init.cpp)
 bool undefined_lines(WarpState* w, uint32_t site, uint32_t mask, uint64_t* addresses, uint32_t bytes, uint8_t* room);
-void define_lines(WarpState* w, uint32_t mask, const uint64_t* addresses, uint32_t bytes, const uint8_t* undefined);
+void define_lines(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t bytes,
+                  const uint8_t* undefined);
 // A copy of `take` bytes; the rest of `bytes` becomes defined.
 void copy_defined(WarpState* w, uint64_t to, uint64_t from, uint32_t take, uint32_t bytes);
 // Memory that changes hands: earlier accesses to it do not count in the race check (checks_global.cpp).
@@ -122,6 +123,9 @@ void rt_access_ordered(Warp*, uint32_t site, uint32_t mask, const uint64_t* addr
 void rt_access_store(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t order,
                      const uint8_t* data, uint32_t element);
 void rt_fenced(Warp*, uint32_t mask, uint32_t whole_card);
+void rt_undefined_load(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint8_t* out,
+                       uint32_t element, uint32_t count);                      // checks_init.cpp
+void rt_undefined_used(Warp*, uint32_t site, uint32_t lanes, uint32_t use, const uint32_t* sites, uint32_t count);
 uint32_t rt_barrier(Warp*, uint32_t id, uint32_t count, uint32_t kind, uint32_t predmask);
 void rt_call(Warp*, uint32_t mask, uint32_t function, const uint8_t* args, uint8_t* results,
              uint32_t site);                                                   // dispatch.cpp
