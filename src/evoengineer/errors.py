@@ -6,6 +6,7 @@
     ├── CompileError            nvcc refused the program; `log` holds what it said
     ├── PtxError                PTX text that the simulated GPU cannot read
     ├── SandboxError            this machine cannot isolate a program, or could not start it isolated
+    ├── EnvironmentFailure      the machine failed us: a full disk, no memory, a signal; nothing was judged
     ├── UnsupportedError        something CUDA has and the simulated GPU has not, by name
     └── DeviceError             a kernel or a device call failed; `report` holds the finding
 
@@ -72,6 +73,10 @@ class SandboxError(EvoEngineerError):
     @property
     def details(self) -> str:
         return self.log
+
+
+class EnvironmentFailure(EvoEngineerError):
+    """The machine, not the candidate, is at fault. Nothing is charged or kept; the run can be resumed."""
 
 
 class UnsupportedError(EvoEngineerError):

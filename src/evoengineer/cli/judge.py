@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evoengineer.card.profile import DEFAULT_DEVICE
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +38,11 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
     """What every command that judges takes."""
     parser.add_argument(
-        "--device", default=DEFAULT_DEVICE, metavar="D", help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})"
+        "--device",
+        type=DeviceName.parse,
+        default=DEFAULT_DEVICE,
+        metavar="D",
+        help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})",
     )
     parser.add_argument(
         "--baseline",
@@ -52,13 +56,6 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="draw inputs from this run seed (default: a secret of this machine)",
     )
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        default=120.0,
-        metavar="S",
-        help="seconds for all calls of a kernel (default 120)",
-    )
     parser.add_argument("--no-cache", action="store_true", help="judge again what was judged before")
     parser.add_argument(
         "--unsafe",
@@ -71,15 +68,12 @@ def judging_options(options: argparse.Namespace, workers: int = 0) -> JudgeOptio
     """The options as the user gave them, checked."""
     from evoengineer.judge import JudgeOptions
 
-    if options.time_limit <= 0:
-        raise UsageError(f"--time-limit must be positive, not {options.time_limit:g}")
     if workers < 0:
         raise UsageError(f"--workers must not be negative (0: one per core), not {workers}")
     return JudgeOptions(
         device=options.device,
         run_seed=options.seed,
         workers=workers,
-        run_seconds=options.time_limit,
         unsafe=options.unsafe,
         use_cache=not options.no_cache,
     )

@@ -7,6 +7,7 @@ import datetime
 import json
 from typing import TYPE_CHECKING
 
+from evoengineer.card.name import DeviceName
 from evoengineer.cli.run_options import add_archive, archive_path
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _as_json(summary: RunSummary, status: str) -> dict[str, object]:
         "method": run.method,
         "proposer": run.proposer,
         "device": run.device,
-        "simulated": run.device.startswith("sim:"),
+        "simulated": DeviceName.parse(run.device).simulated,
         "seed": run.seed,
         "status": status,
         "reason": run.reason,

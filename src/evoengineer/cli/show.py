@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evoengineer.card.name import DeviceName
 from evoengineer.cli.run_options import add_archive, archive_path
 from evoengineer.errors import UsageError
 
@@ -86,7 +87,7 @@ def show_command(options: argparse.Namespace) -> int:
                     *("-" if each.time_us is None else speedup_text(each.speedup), each.name[:60]),
                 ))  # fmt: skip
             print(table(rows, right=frozenset({0, 1})))
-            if run.device.startswith("sim:"):
+            if DeviceName.parse(run.device).simulated:
                 print("times are simulated; * marks a new best")
     return 0
 

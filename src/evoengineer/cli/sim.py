@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from evoengineer.card.profile import DEFAULT_DEVICE, load_profile, profile_for, profile_names
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
+from evoengineer.card.profile import load_profile, profile_names
 from evoengineer.cli.sim_profile import add_profile_command
 from evoengineer.errors import UsageError
 from evoengineer.sim.options import (
@@ -94,7 +95,8 @@ def run_sources(options: argparse.Namespace, device: DeviceOptions, stdout: Text
     check_program(program)
     toolchain = find_toolchain()
 
-    from evoengineer.sim.session import cudart_directory, run_program
+    from evoengineer.sim.cudart.library import cudart_directory
+    from evoengineer.sim.session import run_program
 
     with scratch_directory() as scratch:
         executable = scratch / program.sources[0].stem
@@ -102,7 +104,7 @@ def run_sources(options: argparse.Namespace, device: DeviceOptions, stdout: Text
             program,
             executable,
             toolchain,
-            profile_for(device.device).sm,
+            device.device.profile.sm,
             cudart_directory(toolchain.version[0]),
         )
         sys.stderr.write(log)
@@ -132,7 +134,7 @@ def devices_command(options: argparse.Namespace) -> int:
         card = load_profile(key)
         major, minor = card.compute_capability
         rows.append((
-            card.device + (" (default)" if card.device == DEFAULT_DEVICE else ""),
+            card.device + (" (default)" if card.device == str(DEFAULT_DEVICE) else ""),
             card.name,
             f"{major}.{minor}",
             str(card.sm_count),
@@ -150,6 +152,7 @@ def devices_command(options: argparse.Namespace) -> int:
 def _add_device_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device",
+        type=DeviceName.parse,
         default=DEFAULT_DEVICE,
         help=f"the card to simulate (default {DEFAULT_DEVICE}; see `sim devices`)",
     )
@@ -191,7 +194,6 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
 
 def device_options(options: argparse.Namespace) -> DeviceOptions:
     """The options as the user gave them, resolved and checked."""
-    profile = profile_for(options.device)
     threads = default_threads() if options.threads is None else options.threads
     if threads < 1:
         raise UsageError(f"--threads must be at least 1, not {threads}")
@@ -207,12 +209,12 @@ def device_options(options: argparse.Namespace) -> DeviceOptions:
         raise UsageError("--sampled-only runs the counted blocks, but --sample-blocks 0 counts none")
     checks = parse_checks("none" if options.check is None else options.check)
     return DeviceOptions(
-        profile.device,
-        threads,
-        checks,
-        Limits(options.max_instructions, options.max_seconds),
-        options.sample_blocks,
-        options.sampled_only,
+        device=options.device,
+        threads=threads,
+        checks=checks,
+        limits=Limits(max_instructions=options.max_instructions, max_seconds=options.max_seconds),
+        sample_blocks=options.sample_blocks,
+        sampled_only=options.sampled_only,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoengineer.errors import UsageError
+from evoengineer.sim.timing.profile import LaunchProfile
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
@@ -45,21 +46,19 @@ def profile_command(options: argparse.Namespace) -> int:
     with scratch_directory() as scratch:
         report = scratch / "profiles.json"
         code = run_sources(options, replace(device, profile_file=str(report)), stdout=sys.stderr)
-        found: list[dict[str, Any]] = json.loads(report.read_text()) if report.exists() else []
+        found = json.loads(report.read_text()) if report.exists() else []
     if options.json:
         print(json.dumps(found, indent=1))
-        return code
-    print(_by_kernel(found))
+    else:
+        print(_by_kernel([LaunchProfile.from_json(each) for each in found]))
     return code
 
 
-def _by_kernel(found: list[dict[str, Any]]) -> str:
+def _by_kernel(profiles: list[LaunchProfile]) -> str:
     """A paragraph for each kernel and launch shape, in the order of their first launch."""
     from evoengineer.sim.timing.explain import explain
-    from evoengineer.sim.timing.profile import LaunchProfile
 
     groups: dict[tuple[Any, ...], list[LaunchProfile]] = {}
-    for each in found:
-        profile = LaunchProfile.from_json(each)
+    for profile in profiles:
         groups.setdefault((profile.kernel, profile.grid, profile.block), []).append(profile)
     return "\n".join(explain(group) for group in groups.values()) or explain([])

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evoengineer.cli.judge import add_judging_options, judging_options
 from evoengineer.errors import EvoEngineerError, UsageError
@@ -163,9 +163,9 @@ def _figures(verdict: Verdict) -> tuple[str, str, str]:
         return "-", verdict.summary, "-"
     from evoengineer.sim.timing.explain import bound_name
 
-    longest: dict[str, Any] = dict(max(timing.launches, key=lambda each: each["time_ns"], default={}))
+    longest = max(timing.launches, key=lambda each: each.time_ns, default=None)
     light = f"{timing.speed_of_light_us / timing.time_us:.0%}" if timing.speed_of_light_us else "-"
-    return f"{timing.time_us:.1f} us", bound_name(longest.get("bound", "-")), light
+    return f"{timing.time_us:.1f} us", bound_name(longest.bound) if longest else "-", light
 
 
 def check_command(options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evoengineer import __version__
 from evoengineer.archive.store import Archive, RunRecord, new_run_name
+from evoengineer.card.name import DeviceName
 from evoengineer.errors import UsageError
 from evoengineer.experiment.journal import RunJournal
 from evoengineer.search.budget import Budget
@@ -92,7 +93,7 @@ def open_judge(settings: Settings) -> Judge:
     from evoengineer.judge import open_judge as open_pool
 
     options = JudgeOptions(
-        device=settings.device,
+        device=DeviceName.parse(settings.device),
         run_seed=settings.judge_seed,
         workers=settings.judge_workers,
         unsafe=settings.unsafe,
@@ -120,7 +121,7 @@ def gather_task(settings: Settings) -> Task:
         cuda=version,
         tolerance=f"Results are compared with a float64 reference; largest relative error: {bounds}.",
         baseline=problem.baseline.read_text(encoding="utf-8") if problem.baseline else "",
-        simulated=settings.device.startswith("sim:"),
+        simulated=DeviceName.parse(settings.device).simulated,
     )
 
 

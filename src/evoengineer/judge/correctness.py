@@ -59,6 +59,7 @@ class Expected:
 
     @classmethod
     def make(cls, exact: torch.Tensor, pytorch: torch.Tensor, whole_inputs: bool) -> Expected:
+        """From the float64 result and PyTorch's own; `whole_inputs`: small whole numbers went in."""
         if not pytorch.is_floating_point():
             return cls(exact, pytorch, whole=True)
         exact = exact.double()

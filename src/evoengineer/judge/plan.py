@@ -13,6 +13,7 @@ import math
 import os
 import secrets
 from dataclasses import dataclass
+from functools import cache
 from itertools import cycle, islice
 
 from evoengineer.files import cache_dir
@@ -29,6 +30,8 @@ _SIMULATED_FLOPS, _SIMULATED_BYTES = 1.5e8, 1e9
 
 @dataclass(frozen=True, slots=True)
 class PlannedDraw:
+    """One set of inputs to be drawn: for which case, from which distribution and seed."""
+
     case: int  # index into the problem's cases
     distribution: Distribution
     seed: int
@@ -76,7 +79,22 @@ def too_large(description: Description) -> bool:
 
 
 def secret_seed() -> int:
-    """The run seed of those who give none: drawn once on this machine, kept where no candidate can read it."""
+    """The run seed of those who give none: drawn once on this machine, kept where no candidate can read it.
+
+    Where nothing can be kept, it is drawn for this process.
+    """
+    try:
+        return _kept_seed()
+    except OSError:
+        return _own_seed()
+
+
+@cache
+def _own_seed() -> int:
+    return secrets.randbits(63)
+
+
+def _kept_seed() -> int:
     path = cache_dir("secrets") / "run-seed"
     try:
         return int(path.read_text(encoding="ascii"))

@@ -11,7 +11,6 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
-from types import TracebackType
 from typing import Self
 
 from evoengineer.errors import EvoEngineerError
@@ -44,7 +43,7 @@ class JudgePool:
         self.description, self.options = description, options
         self._workers = workers or Workers(options)
         self._own_workers = workers is None
-        self._cache = VerdictCache(description.problem, options.device, self._workers.run_seed)
+        self._cache = VerdictCache(description.problem, str(options.device), self._workers.run_seed)
         count = options.worker_count
         self._builders = ThreadPoolExecutor(_BUILDS_AHEAD * count, "build")
         self._judges = ThreadPoolExecutor(count, "judge")
@@ -55,9 +54,7 @@ class JudgePool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -190,7 +187,7 @@ class JudgePool:
         return replace(
             verdict,
             problem=self.description.problem.name,
-            device=self.options.device,
+            device=str(self.options.device),
             kernel=kernel.id,
             build=build.id if build else "",
             resources={each.name: asdict(each) for each in build.resources} if build else {},

@@ -12,12 +12,9 @@ A record comes from a cache that is addressed by the file's content, else from a
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +22,13 @@ from typing import Any
 
 from evoengineer import __version__
 from evoengineer.errors import EvoEngineerError, UsageError
-from evoengineer.files import cache_dir
+from evoengineer.files import Cache, digest
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
 
 SUITES = Path(__file__).parents[1] / "suites"
 _STARTER = "starter"  # its problems need no prefix
-_CODE = tuple(Path(__file__).parent.glob("*.py"))
+_CODE = tuple(sorted(Path(__file__).parent.glob("*.py")))
+_DESCRIPTIONS = Cache("problems")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,13 @@ class Description:
         return sum(int(each.get("bytes", 0)) for each in (*self.arguments, *self.outputs))
 
     def flops(self) -> int:
-        return round(_formula(self.problem.flops, self.problem.bench_case)) if self.problem.flops else 0
+        """Operations of the bench case, by the problem's formula; 0 if it gives none."""
+        return flops_of(self.problem, self.problem.bench_case)
+
+
+def flops_of(problem: Problem, case: Case) -> int:
+    """Floating-point operations of one of the problem's cases; 0 where nobody has said."""
+    return round(_formula(problem.flops, case)) if problem.flops else 0
 
 
 def _formula(text: str, case: Case) -> float:
@@ -105,8 +109,9 @@ def find_problems(names: Sequence[str], baseline: Path | None = None) -> list[De
     if baseline is not None and not baseline.is_file():
         raise UsageError(f"baseline {baseline}: no such file")
     located = [locate(name) for name in names]
-    entries = [_cache_entry(path, name, baseline) for name, path in located]
-    missing = [index for index, entry in enumerate(entries) if not entry.exists()]
+    keys = [_cache_key(path, name, baseline) for name, path in located]
+    found = [_DESCRIPTIONS.get(key) for key in keys]
+    missing = [index for index, data in enumerate(found) if data is None]
     if missing:
         requests = [
             {
@@ -119,23 +124,15 @@ def find_problems(names: Sequence[str], baseline: Path | None = None) -> list[De
         for index, answer in zip(missing, _ask(requests), strict=True):
             if "error" in answer:
                 raise UsageError(answer["error"])
-            _store(entries[index], answer)
-    return [_from_json(json.loads(entry.read_text(encoding="utf-8"))) for entry in entries]
+            _DESCRIPTIONS.put(keys[index], data := json.dumps(answer).encode())
+            found[index] = data
+    return [_from_json(json.loads(data)) for data in found if data is not None]
 
 
-def _cache_entry(path: Path, name: str, baseline: Path | None) -> Path:
-    digest = hashlib.sha256(f"{__version__}\0{name}\0{path}\0{baseline and baseline.resolve()}\0".encode())
-    for file in (path, *_CODE):
-        digest.update(file.read_bytes())
-    digest.update(str((path.parent / "baseline.cu").exists()).encode())
-    return cache_dir("problems") / f"{digest.hexdigest()[:24]}.json"
-
-
-def _store(entry: Path, answer: dict[str, Any]) -> None:
-    handle, partial = tempfile.mkstemp(dir=entry.parent, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(answer, file)
-    os.replace(partial, entry)
+def _cache_key(path: Path, name: str, baseline: Path | None) -> str:
+    beside = (path.parent / "baseline.cu").exists()
+    given = f"{__version__} {path} {baseline and baseline.resolve()} {beside}"
+    return digest(given, name, *(file.read_bytes() for file in (path, *_CODE)))
 
 
 def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:

@@ -38,6 +38,8 @@ _RECIPES: tuple[tuple[int, ...], ...] = (
 
 
 class KernelBenchProblem:
+    """The live side of a KernelBench file (`live.Live`)."""
+
     def __init__(self, module: types.ModuleType, path: Path, name: str, baseline: Path | None) -> None:
         self._module, self._path = module, path
         self._constants = _size_constants(module)

@@ -1,8 +1,8 @@
 """The nouns of a problem: Case, Tolerance, Problem.
 
 A problem is what is optimised: a PyTorch reference, inputs, cases, tolerance and a baseline kernel. This
-module holds the records only; loading is `loaders.py`, drawing inputs is `inputs.py`, and nothing here
-imports torch.
+module holds the records only: `catalog.py` finds problems, `live.py` runs their files, `inputs.py` draws inputs.
+Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ ALL_DISTRIBUTIONS = tuple(Distribution)
 
 
 class CaseKind(StrEnum):
+    """What a case is for."""
+
     CHECK = "check"  # small and awkward: decides correctness
     BENCH = "bench"  # carries the objective
 
@@ -98,7 +100,7 @@ class Tolerance:
 
 
 class Reference(Protocol):
-    """What a problem's file provides; called only in the reference process, where torch lives."""
+    """What a problem's file provides; called only where the file is run (`live.py`), in processes with torch."""
 
     def make_inputs(self, case: Case, generator: Any) -> Mapping[str, Any]:
         """Arguments by name, in the order in which `forward` takes them."""

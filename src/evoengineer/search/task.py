@@ -50,11 +50,12 @@ def describe_value(value: Mapping[str, Any]) -> str:
 
 def describe_card(device: str) -> tuple[str, ...]:
     """What a programmer needs of a card, as lines; just the name for a device without a profile."""
-    from evoengineer.card.profile import profile_for
+    from evoengineer.card.name import DeviceName
 
-    if not device.startswith("sim:"):
+    name = DeviceName.parse(device)
+    if not name.simulated:
         return (device,)
-    card = profile_for(device)
+    card = name.profile
     major, minor = card.compute_capability
     return (
         f"{card.name}, compute capability {major}.{minor}, {card.sm_count} SMs at {card.clock_khz / 1e6:.2f} GHz",
