@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evoengineer.errors import PtxError, UnsupportedError
@@ -10,6 +10,7 @@ from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
 from evoengineer.sim.codegen.limits import check_sizes
 from evoengineer.sim.codegen.origins import find_origins
+from evoengineer.sim.codegen.waiting import waiting_edges
 from evoengineer.sim.ptx.body import parse_body
 from evoengineer.sim.ptx.flow import (
     Flow,
@@ -249,13 +250,15 @@ def make_unit(program: Program, function: Function) -> FunctionUnit:
     flow = build_flow(body, _widening_splits(body, forms))
     slots, frame_bytes = _frame(flow, forms)
     sites: dict[int, int] = {}
+    waits = waiting_edges(flow)
     for block in flow.blocks:
         for instr in ([block.barrier] if block.barrier else []) + block.instrs:
             loops = instr is block.terminator and any(s <= block.index for s in block.successors)
             decides = program.check_init and instr.op in ("bra", "brx")
             if instr.op in _SITE_OPS or loops or decides or is_barrier(instr) or is_warp_sync(instr):
                 sites[id(instr)] = len(program.sites)
-                program.sites.append(_site(instr, function.files))
+                info = _site(instr, function.files)
+                program.sites.append(replace(info, access=abi.WAIT_LOOP) if id(instr) in waits else info)
     unit = FunctionUnit(program, function, body, flow, forms, slots, frame_bytes, local_bytes, local_offsets,
                         params, -(-param_bytes // 8) * 8, results, -(-result_bytes // 8) * 8, sites)  # fmt: skip
     if program.check_init:

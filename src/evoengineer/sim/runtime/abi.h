@@ -119,7 +119,10 @@ struct Function {
 };
 
 enum Space : uint8_t { kGeneric = 0, kGlobal = 1, kShared = 2, kLocal = 3, kConst = 4, kParam = 5 };
-enum Access : uint8_t { kLoad = 0, kStore = 1, kAtomic = 2, kNoAccess = 3 };
+enum Access : uint8_t {
+    kLoad = 0, kStore = 1, kAtomic = 2, kNoAccess = 3,
+    kWaitLoop = 4,  // no access either: a branch back into a loop that only waits (codegen/waiting.py)
+};
 
 // A place in the program that may fail. Python knows its source line and text.
 struct Site {

@@ -117,7 +117,8 @@ void begin_warp(WarpState& w, const BlockState& b, const Launch& launch) {
     w.live = w.exist;
     w.activation = nullptr;
     w.fast_wait = 0;
-    w.spins = 0;
+    w.spins = w.waited = 0;
+    w.wait_site = kNoSite;
     w.barrier_line = 0;
     w.counted_time = 0;
     w.clock = launch.clock_start;

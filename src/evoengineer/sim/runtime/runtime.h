@@ -39,6 +39,8 @@ struct WarpState : Warp {
     struct Exchange* exchange; // exchange.cpp: an operation that lanes elsewhere take part in
     uint32_t barrier_line;     // of the barrier it came to last (BlockInfo::member), 0 = none
     uint32_t spins;            // slices in a row that ended in rt_tick or rt_yield
+    uint32_t wait_site;        // of the loop that it waits in (kWaitLoop), or kNoSite
+    uint32_t waited;           // calls of rt_tick in a row from there
     WarpStatus status;
 };
 
