@@ -54,6 +54,8 @@ def describe(
         other = source_line(image, error.other_site)
         block_of = f" in block {triple(error.other_ctaid)}" if error.space != abi.SPACES["shared"] else ""
         lines.append(f"    with thread {triple(error.other_tid)}{block_of}{f' in {other}' if other else ''}")
+    if name == "barrier_divergence" and (other := source_line(image, error.other_site)):
+        lines.append(f"    the others wait in {other}")
     if name == "uninitialised":
         place = source_line(image, error.other_site)
         lines.append(f"    {text}{f' in {place}' if place else ''}")

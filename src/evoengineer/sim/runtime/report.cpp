@@ -47,6 +47,7 @@ void describe(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes) {
     r.function = w->activation ? w->activation->function : 0;
     r.site = site;
     r.lanes = lanes;
+    r.other_site = kNoSite;
     if (site < w->worker->launch->site_count) {
         r.access = w->worker->launch->sites[site].access;
         r.space = w->worker->launch->sites[site].space;
