@@ -3,6 +3,7 @@
 #   make demo     judge a kernel and evolve a faster one   make lint     style, types and the import graph
 #   make test     the test suite                          make fuzz     random examples and random kernels
 #   make bench    the speed ratios                        make docs     the examples in README.md and docs/ again
+#   make integrity   hostile kernels must be caught, honest ones must pass
 #
 # PYTHON=... chooses the interpreter (3.11 or newer), TESTS=... the tests to run, JOBS=... how many at once,
 # KERNELS=... and SEED=... how many kernels `make fuzz` makes up, and which.
@@ -24,13 +25,13 @@ TORCH := torch==2.13.0
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: setup demo test lint fuzz format docs bench clean help
+.PHONY: setup demo test integrity lint fuzz format docs bench clean help
 
 setup: $(STAMP)
 	@echo "ready: make demo | make test | make lint | make fuzz | make bench"
 
 help:
-	@sed -n '1,8s/^# \{0,1\}//p' Makefile
+	@sed -n '1,9s/^# \{0,1\}//p' Makefile
 
 demo: $(STAMP)
 	$(BIN)/evoengineer judge examples/softmax_warp.cu --problem softmax
@@ -38,6 +39,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+integrity: $(STAMP)
+	$(BIN)/evoengineer integrity --workers $(JOBS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -33,7 +33,7 @@ HOUSE: Floors = (
     ("sim",),
     ("card",),
     ("toolchain",),
-    ("lifetime", "files", "errors"),
+    ("lifetime", "files", "errors", "version"),
 )
 SIMULATED_GPU: Floors = (
     ("__init__",),

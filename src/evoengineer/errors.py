@@ -15,6 +15,9 @@ verdict), not one of these: they are raised where a person or a program asked fo
 cannot be done.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class EvoEngineerError(Exception):
     """Base of all; the command line prints the message, never a traceback."""
@@ -95,3 +98,19 @@ class DeviceError(EvoEngineerError):
     @property
     def details(self) -> str:
         return self.report
+
+
+def did_you_mean(word: str, valid: Iterable[str], *, most: int = 1, prefix: str = "") -> str:
+    """` (did you mean softmax?)` for a message about an unknown word; nothing when no valid one is close."""
+    close = [prefix + each for each in difflib.get_close_matches(word, list(valid), n=most)]
+    return f" (did you mean {' or '.join(close)}?)" if close else ""
+
+
+def check_names(what: str, given: Iterable[str], valid: Iterable[str]) -> None:
+    """Refuse the first name that is not valid, with a hint and the names that are."""
+    known = list(valid)
+    for name in given:
+        if name not in known:
+            raise UsageError(
+                f"{what}: unknown key {name!r}{did_you_mean(name, known)}; valid: {', '.join(known)}"
+            )

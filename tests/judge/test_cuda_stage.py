@@ -34,7 +34,7 @@ def make_inputs(case, generator):
 def reference(a, b):
     return a + b
 '''
-OPTIONS = JudgeOptions(run_seconds=60)
+OPTIONS = JudgeOptions()
 
 
 @pytest.fixture(scope="module")

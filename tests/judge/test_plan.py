@@ -5,17 +5,15 @@ from pathlib import Path
 import pytest
 
 from evoengineer.judge import plan
-from evoengineer.judge.plan import DRAWS, bench_draws, plan_draws, secret_seed
+from evoengineer.judge.plan import plan_draws, secret_seed, timed_draws
 from evoengineer.problem.catalog import Description
 from evoengineer.problem.model import ALL_DISTRIBUTIONS, Case, Distribution, Problem, Tolerance
 
 
-def description(megabytes: float = 1.0, flops: str = "") -> Description:
+def description(distributions: tuple[Distribution, ...] = ALL_DISTRIBUTIONS) -> Description:
     cases = (Case.check(n=1), Case.check(n=7), Case.check(n=33), Case.bench(n=1000))
-    problem = Problem(
-        "p", Path("p/problem.py"), "", "", cases, Tolerance(), ALL_DISTRIBUTIONS, None, "folder", flops=flops
-    )
-    return Description(problem, ({"kind": "tensor", "dtype": "float32", "bytes": int(megabytes * 1e6)},), ())
+    problem = Problem("p", Path("p/problem.py"), "", "", cases, Tolerance(), distributions, None, "folder")
+    return Description(problem, ({"kind": "tensor", "dtype": "float32", "bytes": 4000},), ())
 
 
 def test_every_case_sees_every_distribution() -> None:
@@ -26,22 +24,30 @@ def test_every_case_sees_every_distribution() -> None:
     assert len({draw.seed for draw in draws}) == len(draws)
 
 
-def test_seeds_depend_on_kernel_and_run_but_the_timed_one_on_the_run_only() -> None:
+def test_every_seed_depends_on_kernel_and_run() -> None:
+    """Also the timed one: an answer that one kernel has seen must be of no use to the next."""
     one, other, later = (plan_draws(description(), k, s) for k, s in (("a", 1), ("b", 1), ("a", 2)))
     for draw, same_run, other_run in zip(one, other, later, strict=True):
-        assert (draw.seed == same_run.seed) == draw.timed
-        assert draw.seed != other_run.seed
+        assert len({draw.seed, same_run.seed, other_run.seed}) == 3
+    sets = [timed_draws(description().problem, kernel, 1, 8) for kernel in "ab"]
+    assert len({draw.seed for drawn in sets for draw in drawn}) == 16
 
 
-def test_large_bench_cases_are_drawn_less_often() -> None:
-    assert bench_draws(description(1)) == DRAWS
-    assert bench_draws(description(40)) == 2
-    assert bench_draws(description(1, "1e10")) == 1
-
-
-def test_normal_inputs_are_timed_where_they_are_allowed() -> None:
-    timed = next(draw for draw in plan_draws(description(), "kernel", 1) if draw.timed)
-    assert timed.distribution is Distribution.NORMAL
+@pytest.mark.parametrize(
+    "allowed, other",
+    [
+        (ALL_DISTRIBUTIONS, Distribution.LARGE),
+        ((Distribution.NORMAL, Distribution.NEAR_CONSTANT, Distribution.SHIFTED), Distribution.SHIFTED),
+        ((Distribution.NORMAL,), Distribution.NORMAL),
+    ],
+)
+def test_the_bench_case_runs_on_two_distributions(
+    allowed: tuple[Distribution, ...], other: Distribution
+) -> None:
+    timed, second = (draw for draw in plan_draws(description(allowed), "kernel", 1) if draw.bench)
+    assert (timed.timed, timed.distribution) == (True, Distribution.NORMAL)
+    assert (second.timed, second.distribution) == (False, other)
+    assert timed.seed != second.seed
 
 
 def test_the_secret_seed_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from evoengineer.card.profile import profile_for
+from evoengineer.card.name import DeviceName
+from evoengineer.card.profile import Profile
 from evoengineer.files import CACHE_VARIABLE
 from evoengineer.judge import verdict_cache
 from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.judge.verdict_cache import VerdictCache, our_version, verdict_key
 from evoengineer.problem.model import Case, Distribution, Problem, Tolerance
 
-DEVICE = "sim:rtx4090"
+DEVICE = DeviceName.parse("sim:rtx4090")
 
 
 @pytest.fixture
@@ -62,8 +63,8 @@ def test_problem_device_and_seed_change_the_key(problem: Problem) -> None:
         verdict_key(problem, DEVICE, 1),
         verdict_key(replace(problem, name="sub"), DEVICE, 1),
         verdict_key(replace(problem, baseline=None), DEVICE, 1),
-        verdict_key(problem, "sim:t4", 1),
-        verdict_key(problem, "sim:rtx4090@1500", 1),
+        verdict_key(problem, DeviceName.parse("sim:t4"), 1),
+        verdict_key(problem, DeviceName.parse("sim:rtx4090@1500"), 1),
         verdict_key(problem, DEVICE, 2),
     }
     assert len(keys) == 6
@@ -71,8 +72,8 @@ def test_problem_device_and_seed_change_the_key(problem: Problem) -> None:
 
 def test_figures_of_the_card_change_the_key(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     before = verdict_key(problem, DEVICE, 1)
-    other = replace(profile_for(DEVICE), dram_latency=1)
-    monkeypatch.setattr(verdict_cache, "profile_for", lambda device: other)
+    other: Profile = replace(DEVICE.profile, dram_latency=1)
+    monkeypatch.setattr(DeviceName, "profile", property(lambda self: other))
     assert verdict_key(problem, DEVICE, 1) != before
 
 
@@ -80,7 +81,7 @@ def test_a_real_gpu_counts_by_model_and_driver(problem: Problem, monkeypatch: py
     keys = set()
     for identity in ("RTX 4090, 580.1", "RTX 4090, 581.2"):
         monkeypatch.setattr(verdict_cache, "gpu_identity", lambda device, said=identity: said)
-        keys.add(verdict_key(problem, "cuda:0", 1))
+        keys.add(verdict_key(problem, DeviceName.parse("cuda:0"), 1))
     assert len(keys) == 2
 
 

@@ -11,14 +11,13 @@ with the figures that all cards of that compute capability share. The card's fil
 origin stands beside it there. This module owns loading; it computes nothing.
 """
 
-import difflib
 import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 
 _DIRECTORY = Path(__file__).parent / "profiles"
 
@@ -142,8 +141,7 @@ def load_profile(key: str) -> Profile:
 def unknown_device(name: str) -> UsageError:
     """For a name that stands for no simulated card."""
     valid = [f"sim:{key}" for key in profile_names()]
-    close = difflib.get_close_matches(name.lower().removeprefix("sim:"), profile_names(), n=1)
-    hint = f" (did you mean sim:{close[0]}?)" if close else ""
+    hint = did_you_mean(name.lower().removeprefix("sim:"), profile_names(), prefix="sim:")
     return UsageError(f"unknown device {name!r}{hint}; valid devices: {', '.join(valid)}")
 
 

@@ -30,6 +30,7 @@ def add_commands(groups: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def doctor_command(options: argparse.Namespace) -> int:
+    """Print what was found; the exit code says whether it is enough."""
     from evoengineer.experiment.machine import examine
 
     findings = examine()

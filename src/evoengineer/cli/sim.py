@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.card.profile import load_profile, profile_names
@@ -83,36 +83,29 @@ def split_arguments(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    return run_sources(options, device_options(options))
+    """Compile and run; the exit code is the program's."""
+    device = device_options(options)
+    with scratch_directory() as scratch:
+        command = built_command(options, device, scratch)
+
+        from evoengineer.sim.session import run_program
+
+        return run_program(command, device)
 
 
-def run_sources(options: argparse.Namespace, device: DeviceOptions, stdout: TextIO | None = None) -> int:
-    """Compile the program that the options name and run it; its output goes to `stdout` (default: ours)."""
-    from evoengineer.kernel.program import Program, check_program, compile_program
-    from evoengineer.toolchain.compilers import find_toolchain
+def built_command(options: argparse.Namespace, device: DeviceOptions, scratch: Path) -> list[str]:
+    """The program that the options name, compiled, with its arguments; nvcc's warnings go to stderr."""
+    from evoengineer.experiment.program import build_program
+    from evoengineer.kernel.program import Program
 
     program = Program(tuple(options.files), tuple(options.nvcc_arg))
-    check_program(program)
-    toolchain = find_toolchain()
-
-    from evoengineer.sim.cudart.library import cudart_directory
-    from evoengineer.sim.session import run_program
-
-    with scratch_directory() as scratch:
-        executable = scratch / program.sources[0].stem
-        log = compile_program(
-            program,
-            executable,
-            toolchain,
-            device.device.profile.sm,
-            cudart_directory(toolchain.version[0]),
-        )
-        sys.stderr.write(log)
-        target = stdout.fileno() if stdout is not None else None
-        return run_program([str(executable), *options.program_arguments], device, stdout=target)
+    executable, log = build_program(program, device.device, scratch)
+    sys.stderr.write(log)
+    return [str(executable), *options.program_arguments]
 
 
 def exec_command(options: argparse.Namespace) -> int:
+    """Run an executable; the exit code is its own."""
     device = device_options(options)
     if not options.program.is_file():
         raise UsageError(f"{options.program}: no such program")
@@ -127,8 +120,11 @@ def exec_command(options: argparse.Namespace) -> int:
 
 
 def devices_command(options: argparse.Namespace) -> int:
+    """The table of cards."""
     if options.program_arguments:
         raise UsageError("sim devices takes no arguments")
+    from evoengineer.report.text import table
+
     rows = [("DEVICE", "CARD", "CC", "SMs", "CLOCK", "MEMORY", "BANDWIDTH", "L2")]
     for key in profile_names():
         card = load_profile(key)
@@ -143,9 +139,7 @@ def devices_command(options: argparse.Namespace) -> int:
             f"{card.dram_bytes_per_second / 1e9:.0f} GB/s",
             f"{card.l2_bytes / 2**20:.0f} MiB",
         ))  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(table(rows))
     return 0
 
 

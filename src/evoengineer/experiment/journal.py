@@ -27,6 +27,8 @@ from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Prompt, Rest
 
 
 class RunJournal:
+    """The journal of one run in an archive; see `search.journal.Journal`."""
+
     def __init__(self, archive: Archive, run: RunRecord) -> None:
         self.archive = archive
         self.run = run
@@ -34,6 +36,7 @@ class RunJournal:
         self._seen_at = 0.0
 
     def open_session(self) -> None:
+        """This process works on the run from now on."""
         now = time.time()
         with self.archive.transaction() as db:
             db.execute(

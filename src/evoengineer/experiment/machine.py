@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from evoengineer import __version__
 from evoengineer.errors import EvoEngineerError, ToolchainError
+from evoengineer.version import __version__
 
 _TIMEOUT_SECONDS = 20
 

@@ -2,12 +2,15 @@
 
 Two bounds on the error of each element, which is taken relative to the element plus the output's scale (its
 RMS): the problem's tolerance for the dtype, and a multiple of the error that PyTorch itself makes in that
-dtype. Whole-number inputs whose results are exact must come out exact. Imports torch: reference process only.
+dtype. Whole-number inputs whose results are exact must come out exact. One small draw says little about any of
+the three: a GELU of one element may be nearly zero, PyTorch's error nothing by luck, and a mean of three whole
+numbers whole. So a `Yardstick` takes them from many draws of the case. Imports torch: reference process only.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -44,6 +47,23 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What an output of a case is like under a distribution, whatever the draw."""
+
+    scale: float = 0.0  # RMS
+    own_error: float = 0.0  # the worst that PyTorch itself makes
+    whole: bool = True  # no draw needs rounding
+
+    @classmethod
+    def of(cls, draws: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> Yardstick:
+        """From (float64, PyTorch's own) results of several draws."""
+        exact = torch.cat([each.reshape(-1) for each, _ in draws])
+        pytorch = torch.cat([each.reshape(-1) for _, each in draws])
+        made = Expected.make(exact, pytorch, whole_inputs=False)
+        return cls(made.scale, made.own_error, _is_whole(made.exact, pytorch))
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """One output of the reference: in float64, and as PyTorch computes it in the problem's dtype.
 
@@ -58,25 +78,34 @@ class Expected:
     overflows: bool = False  # some elements are too large for the dtype
 
     @classmethod
-    def make(cls, exact: torch.Tensor, pytorch: torch.Tensor, whole_inputs: bool) -> Expected:
-        """From the float64 result and PyTorch's own; `whole_inputs`: small whole numbers went in."""
+    def make(
+        cls,
+        exact: torch.Tensor,
+        pytorch: torch.Tensor,
+        whole_inputs: bool,
+        yardstick: Yardstick | None = None,
+    ) -> Expected:
+        """Without a `yardstick`, the draw is its own: right for those with many elements."""
         if not pytorch.is_floating_point():
             return cls(exact, pytorch, whole=True)
         exact = exact.double()
-        if whole_inputs and _is_whole(exact, pytorch):
+        usual = yardstick or Yardstick()
+        if whole_inputs and usual.whole and _is_whole(exact, pytorch):
             return cls(exact, pytorch, whole=True)
         fits = exact.abs() <= torch.finfo(pytorch.dtype).max
         overflows = not bool(fits.all())
-        scale = _scale(exact[fits] if overflows else exact)
+        scale = max(_scale(exact[fits] if overflows else exact), usual.scale)
         own = _worst_error(pytorch, exact, scale, fits if overflows else None)
-        return cls(exact, pytorch, False, scale, own if math.isfinite(own) else 0.0, overflows)
+        own = max(own, usual.own_error) if math.isfinite(own) else usual.own_error
+        return cls(exact, pytorch, False, scale, own, overflows)
 
 
 def _is_whole(exact: torch.Tensor, pytorch: torch.Tensor) -> bool:
     """Did no rounding happen on the way to this result of whole-number inputs?"""
     scaled = exact * _EXACT_FRACTION
     return (
-        bool(torch.isfinite(scaled).all())
+        pytorch.dtype in _EXACT_BITS
+        and bool(torch.isfinite(scaled).all())
         and bool((scaled == scaled.round()).all())
         and bool((exact.abs() < 2.0 ** _EXACT_BITS[pytorch.dtype]).all())
         and bool((pytorch.double() == exact).all())

@@ -75,7 +75,7 @@ class CudaWorker:
         where = f"case {problem.bench_case.name}, timed"
         chance = random.Random(f"{self._run_seed}{kernel}")
         sets: dict[int, int] = {}
-        for number, planned in enumerate(timed_draws(problem, self._run_seed, INPUT_SETS)):
+        for number, planned in enumerate(timed_draws(problem, kernel, self._run_seed, INPUT_SETS)):
             sets[number] = self._fill(number, planned, (mine, theirs), where)
 
         def verify(number: int) -> None:

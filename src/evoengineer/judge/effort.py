@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evoengineer.problem.catalog import flops_of
-from evoengineer.problem.model import Problem
+from evoengineer.problem.catalog import Description
 
 _FREE = 20_000_000  # instructions of warps that any call may run
 _PER_ITEM = 64  # for each element of the inputs, and for each multiply-add
@@ -29,9 +28,9 @@ class Effort:
     memory_bytes: int  # on the device
 
 
-def effort_of(problem: Problem, case: int, input_bytes: int) -> Effort:
+def effort_of(description: Description, case: int, input_bytes: int) -> Effort:
     """For a case by its index, with inputs of so many bytes."""
-    items = input_bytes / _ELEMENT_BYTES + flops_of(problem, problem.cases[case]) / 2
+    items = input_bytes / _ELEMENT_BYTES + description.flops_of(description.problem.cases[case]) / 2
     return Effort(
         instructions=_FREE + int(_PER_ITEM * items),
         memory_bytes=_MEMORY_FREE + _MEMORY_FACTOR * input_bytes,

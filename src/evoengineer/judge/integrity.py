@@ -103,7 +103,7 @@ def faster_than_light(time_us: float, light_us: float | None, description: Descr
     return Finding(
         "light",
         f"{time_us:.2f} us is less than the speed of light, {light_us:.2f} us: reading the inputs and writing the "
-        f"results once is {description.moved_bytes()} bytes, and the result takes at least {description.flops()} "
+        f"results once is {description.moved_bytes()} bytes, and the result takes at least {description.least_flops()} "
         "floating-point operations; please report a kernel that does both and is told this",
     )
 

@@ -39,7 +39,7 @@ from evoengineer.judge.runner.process import (
 )
 from evoengineer.judge.runner.start import start_runner
 from evoengineer.judge.verdict import Outcome
-from evoengineer.problem.model import Problem
+from evoengineer.problem.catalog import Description
 from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.options import DeviceOptions, Limits
 from evoengineer.sim.process.region import Region
@@ -75,7 +75,7 @@ class SimulatedGpu:
 
     @contextmanager
     def load(
-        self, library: Path, reference: ReferenceProcess, problem: Problem, run_seed: int
+        self, library: Path, reference: ReferenceProcess, description: Description, run_seed: int
     ) -> Iterator[SimulatedStage]:
         """A candidate's library in a runner of its own."""
         if self._used:
@@ -91,7 +91,7 @@ class SimulatedGpu:
             )  # fmt: skip
             with runner:
                 try:
-                    stage = SimulatedStage(self._device, runner, reference, problem, run_seed)
+                    stage = SimulatedStage(self._device, runner, reference, description, run_seed)
                     stage.open(library)
                     yield stage
                     self._device.disconnect()
@@ -117,10 +117,15 @@ class SimulatedStage:
         device: ControlledDevice,
         runner: RunnerProcess,
         reference: ReferenceProcess,
-        problem: Problem,
+        description: Description,
         run_seed: int,
     ) -> None:
-        self._device, self._runner, self._reference, self._problem = device, runner, reference, problem
+        self._device, self._runner, self._reference, self._description = (
+            device,
+            runner,
+            reference,
+            description,
+        )
         # Which blocks are counted is the run's secret, and the same for all its kernels, so that they compare.
         self._sample_seed = int.from_bytes(
             hashlib.sha256(f"blocks {run_seed}".encode()).digest()[:6], "little"
@@ -227,7 +232,7 @@ class SimulatedStage:
             self._runner.drop(number)
 
     def _configure(self, mode: Mode, case: int) -> None:
-        effort = effort_of(self._problem, case, sum(size for _, size in self._inputs))
+        effort = effort_of(self._description, case, sum(size for _, size in self._inputs))
         options = replace(
             self._device.options,
             checks=_CHECKS.get(mode, frozenset()),

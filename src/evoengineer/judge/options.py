@@ -15,6 +15,8 @@ from evoengineer.sim.options import default_threads
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOptions:
+    """Where a kernel is judged, from which seed, within which limits."""
+
     device: DeviceName = DEFAULT_DEVICE
     run_seed: int | None = None  # None: a secret of this machine (plan.secret_seed)
     workers: int = 0  # 0: one per core

@@ -1,9 +1,10 @@
 """Which inputs a candidate is judged on.
 
-Every check case is drawn five times, each time from another distribution; the bench case as often as it is
-cheap enough, five times at most. Seeds derive from a run seed that a candidate cannot know: with the
-kernel's identity for checks, so that no two kernels see the same numbers, and without it for the draw that
-is timed, so that all kernels are timed on the same.
+Every check case is drawn from each of the problem's distributions, five times at least; the bench case twice, from
+two of them: the draw that is timed, and one that shows what ordinary numbers hide (a softmax without its maximum).
+Every seed derives from a run seed that a candidate cannot know and from the kernel's identity: no two kernels see
+the same numbers, so that what one of them learns is of no use to the next, and a time rests on inputs that only
+one kernel has seen.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from evoengineer.files import cache_dir
 from evoengineer.problem.catalog import Description
 from evoengineer.problem.model import CaseKind, Distribution, Problem
 
-DRAWS = 5
-# A draw of the bench case costs about a second of simulation for this much work.
-_FLOPS_PER_DRAW, _BYTES_PER_DRAW = 4e9, 4e8
-_BENCH_SECONDS = 0.25
-# What the simulated GPU does in about half a second, for kernels of the slower kind.
-_SIMULATED_FLOPS, _SIMULATED_BYTES = 1.5e8, 1e9
+DRAWS = 5  # of each check case, at least
+# For the second draw of the bench case, the most telling first: large values overflow exp and cancel in sums.
+_UNLIKE_NORMAL = (
+    Distribution.LARGE,
+    Distribution.SHIFTED,
+    Distribution.INTEGERS,
+    Distribution.NEAR_CONSTANT,
+    Distribution.NORMAL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,37 +49,33 @@ def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[Pl
     draws = []
     checks = [index for index, case in enumerate(problem.cases) if case.kind is CaseKind.CHECK]
     for index in sorted(checks, key=lambda each: -math.prod(problem.cases[each].sizes.values())):
-        for k, distribution in enumerate(islice(cycle(problem.distributions), DRAWS)):
+        for k, distribution in enumerate(
+            islice(cycle(problem.distributions), max(DRAWS, len(problem.distributions)))
+        ):
             draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
     bench = problem.cases.index(problem.bench_case)
-    draws.append(
-        PlannedDraw(
-            bench, _timed_distribution(problem.distributions), _seed(run_seed, "", bench, 0), True, True
-        )
-    )
-    for k, distribution in enumerate(islice(cycle(problem.distributions), bench_draws(description) - 1)):
-        draws.append(PlannedDraw(bench, distribution, _seed(run_seed, kernel, bench, k + 1), True))
+    timed, other = bench_distributions(problem.distributions)
+    draws.append(PlannedDraw(bench, timed, _seed(run_seed, kernel, bench, 0), True, True))
+    draws.append(PlannedDraw(bench, other, _seed(run_seed, kernel, bench, 1), True))
     return tuple(draws)
 
 
-def timed_draws(problem: Problem, run_seed: int, count: int) -> tuple[PlannedDraw, ...]:
+def timed_draws(problem: Problem, kernel: str, run_seed: int, count: int) -> tuple[PlannedDraw, ...]:
     """Sets of inputs for measuring on a real GPU, all different."""
     bench = problem.cases.index(problem.bench_case)
-    distribution = _timed_distribution(problem.distributions)
+    timed, _ = bench_distributions(problem.distributions)
     return tuple(
-        PlannedDraw(bench, distribution, _seed(run_seed, "timed", bench, k), True, True) for k in range(count)
+        PlannedDraw(bench, timed, _seed(run_seed, kernel, "timed", bench, k), True, True)
+        for k in range(count)
     )
 
 
-def bench_draws(description: Description) -> int:
-    """How many draws of the bench case are worth their time; at least the timed one."""
-    cost = description.flops() / _FLOPS_PER_DRAW + description.moved_bytes() / _BYTES_PER_DRAW
-    return max(1, min(DRAWS, int(_BENCH_SECONDS / cost) if cost > 0 else DRAWS))
-
-
-def too_large(description: Description) -> bool:
-    """Whether running the whole bench case on the simulated GPU would take seconds: then only some blocks run."""
-    return description.flops() / _SIMULATED_FLOPS + description.moved_bytes() / _SIMULATED_BYTES > 1.0
+def bench_distributions(distributions: tuple[Distribution, ...]) -> tuple[Distribution, Distribution]:
+    """What the bench case is timed on, and what else it must be right on; the same only if there is no other."""
+    usual = [each for each in (Distribution.OWN, Distribution.NORMAL) if each in distributions]
+    timed = usual[0] if usual else distributions[0]
+    others = [each for each in _UNLIKE_NORMAL if each in distributions and each is not timed]
+    return timed, others[0] if others else timed
 
 
 def secret_seed() -> int:
@@ -112,10 +112,6 @@ def _kept_seed() -> int:
     finally:
         partial.unlink(missing_ok=True)
     return int(path.read_text(encoding="ascii"))
-
-
-def _timed_distribution(distributions: tuple[Distribution, ...]) -> Distribution:
-    return Distribution.NORMAL if Distribution.NORMAL in distributions else distributions[0]
 
 
 def _seed(*parts: object) -> int:

@@ -43,7 +43,7 @@ class JudgePool:
         self.description, self.options = description, options
         self._workers = workers or Workers(options)
         self._own_workers = workers is None
-        self._cache = VerdictCache(description.problem, str(options.device), self._workers.run_seed)
+        self._cache = VerdictCache(description.problem, options.device, self._workers.run_seed)
         count = options.worker_count
         self._builders = ThreadPoolExecutor(_BUILDS_AHEAD * count, "build")
         self._judges = ThreadPoolExecutor(count, "judge")

@@ -66,7 +66,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What judging a kernel came to. Which fields are set follows from the outcome."""
+    """What judging a kernel found: an outcome with its evidence, and times exactly when it is valid."""
 
     outcome: Outcome
     summary: str  # one sentence

@@ -142,9 +142,7 @@ class SimulatedWorker:
     ) -> Verdict:
         draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
-            with self._gpu.load(
-                build().library, self._reference, description.problem, self._run_seed
-            ) as stage:
+            with self._gpu.load(build().library, self._reference, description, self._run_seed) as stage:
                 examine(stage, self._reference, description.problem, draws)
         finally:
             for number, _ in draws:
@@ -163,7 +161,7 @@ def prepare(
     """Have all draws computed, in the order in which they are needed."""
     reference.load(description.problem)
     plan = plan_draws(description, kernel, run_seed)
-    return [(reference.prepare(draw.case, draw.distribution, draw.seed, draw.timed), draw) for draw in plan]
+    return [(reference.prepare(draw.case, draw.distribution, draw.seed), draw) for draw in plan]
 
 
 def simulated_timing(
@@ -186,7 +184,9 @@ def simulated_timing(
         baseline_us=baseline_us,
         speedup=speedup,
         speedup_interval=None if speedup is None else (speedup, speedup),
-        speed_of_light_us=speed_of_light_us(description.moved_bytes(), description.flops(), card, dtype),
+        speed_of_light_us=speed_of_light_us(
+            description.moved_bytes(), description.least_flops(), card, dtype
+        ),
         profile=explain(launches),
         launches=launches,
     )

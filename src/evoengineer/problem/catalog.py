@@ -11,48 +11,54 @@ A record comes from a cache that is addressed by the file's content, else from a
 
 from __future__ import annotations
 
-import difflib
 import json
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evoengineer import __version__
-from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 from evoengineer.files import Cache, digest
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
+from evoengineer.version import __version__
 
 SUITES = Path(__file__).parents[1] / "suites"
 _STARTER = "starter"  # its problems need no prefix
+_EXTRA = "extra"  # a family of a suite that is not counted among its problems
 _CODE = tuple(sorted(Path(__file__).parent.glob("*.py")))
 _DESCRIPTIONS = Cache("problems")
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A problem with the shapes of its bench case."""
+    """A problem with the shapes of its bench case, and the work that its reference does there."""
 
     problem: Problem
     arguments: tuple[Mapping[str, Any], ...]
     outputs: tuple[Mapping[str, Any], ...]
+    work: Mapping[str, int] = field(default_factory=dict)  # `work.Work`; empty: not counted
 
     def moved_bytes(self) -> int:
-        """Least bytes that the bench case moves: every input read once, every output written once."""
+        """Least bytes that the bench case moves: what has to be read of each input once, and every output once."""
         if self.problem.moved_bytes:
             return round(_formula(self.problem.moved_bytes, self.problem.bench_case))
+        if self.work:
+            return self.work["bytes"]
         return sum(int(each.get("bytes", 0)) for each in (*self.arguments, *self.outputs))
 
     def flops(self) -> int:
-        """Operations of the bench case, by the problem's formula; 0 if it gives none."""
-        return flops_of(self.problem, self.problem.bench_case)
+        """Operations of the bench case's straightforward algorithm: the problem's formula, else as counted."""
+        return self.flops_of(self.problem.bench_case)
 
+    def flops_of(self, case: Case) -> int:
+        """The same for another case; the bench case's where there is no formula."""
+        return round(_formula(self.problem.flops, case)) if self.problem.flops else self.work.get("flops", 0)
 
-def flops_of(problem: Problem, case: Case) -> int:
-    """Floating-point operations of one of the problem's cases; 0 where nobody has said."""
-    return round(_formula(problem.flops, case)) if problem.flops else 0
+    def least_flops(self) -> int:
+        """Operations that no honest kernel can do without: what the speed of light rests on (`work.py`)."""
+        return min(self.flops(), self.work.get("least_flops", self.flops()))
 
 
 def _formula(text: str, case: Case) -> float:
@@ -92,16 +98,66 @@ def locate(name: str) -> tuple[str, Path]:
     ending = [full for full in known if full.endswith("/" + name)]
     if len(ending) == 1:
         return ending[0], known[ending[0]]
-    close = difflib.get_close_matches(name, known, n=3) or ending
-    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    hint = did_you_mean(name, ending or known, most=3)
     raise UsageError(
-        f"no problem {name!r}{hint} `evoengineer problems` lists them; a folder or file works, too."
+        f"no problem {name!r}{hint}. `evoengineer problems` lists them; a folder or file works, too."
     )
 
 
-def find_problem(name: str, baseline: Path | None = None) -> Description:
-    """The problem of that name, with its shapes."""
-    return find_problems([name], baseline)[0]
+def select(suite: str | None, names: Sequence[str] = ()) -> list[str]:
+    """Full names of a suite's problems (of all suites: None), those of its family `extra` only if named.
+
+    A name is a family (`matmul`), a problem, or the end of one's name (`square`).
+    """
+    known = list(shipped())
+    if suite is None:
+        members = known
+    else:
+        members = [each for each in known if (each.partition("/")[0] if "/" in each else _STARTER) == suite]
+    if not members:
+        suites = sorted({_STARTER, *(each.partition("/")[0] for each in known if "/" in each)})
+        raise UsageError(f"no suite {suite!r}; there are: {', '.join(suites)}")
+    if not names:
+        return [each for each in members if f"/{_EXTRA}/" not in each]
+    found: list[str] = []
+    for name in names:
+        inside = f"/{name.strip('/')}/"
+        matching = [each for each in members if f"/{each}/".endswith(inside)] or [
+            each for each in members if inside in f"/{each}/"
+        ]
+        if not matching:
+            hint = did_you_mean(name, [each.rpartition("/")[2] for each in members])
+            raise UsageError(f"no problem {name!r} in suite {suite}{hint}; `evoengineer problems` lists them")
+        found += matching
+    return list(dict.fromkeys(found))
+
+
+def list_problems(suite: str | None = None) -> list[str]:
+    """Names of the problems that ship with EvoEngineer, of one suite or of all."""
+    return select(suite)
+
+
+def load_problem(problem: str | Path | Problem, *, baseline: str | Path | None = None) -> Problem:
+    """A problem by its name in a suite, or from a folder with `problem.py`, or a KernelBench file.
+
+    `baseline` is a kernel's file to compare with instead of the problem's own.
+    """
+    return find_problem(problem, Path(baseline) if baseline is not None else None).problem
+
+
+def address_of(problem: str | Path | Problem) -> tuple[str, Path | None]:
+    """What names a problem in settings, and its baseline where that is not its own."""
+    if not isinstance(problem, Problem):
+        return str(problem), None
+    by_name = shipped().get(problem.name) == problem.path
+    foreign = problem.baseline if problem.baseline != problem.path.with_name("baseline.cu") else None
+    return problem.name if by_name else str(problem.path), foreign
+
+
+def find_problem(problem: str | Path | Problem, baseline: Path | None = None) -> Description:
+    """A problem with its shapes."""
+    name, foreign = address_of(problem)
+    return find_problems([name], baseline or foreign)[0]
 
 
 def find_problems(names: Sequence[str], baseline: Path | None = None) -> list[Description]:
@@ -174,7 +230,7 @@ def _from_json(data: dict[str, Any]) -> Description:
         moved_bytes=data["moved_bytes"],
         fast_math=data["fast_math"],
     )
-    return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]))
+    return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]), data["work"])
 
 
 def _case(data: Mapping[str, Any]) -> Case:

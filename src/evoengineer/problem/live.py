@@ -19,6 +19,7 @@ import torch
 from evoengineer.errors import UsageError
 from evoengineer.problem.inputs import Generator
 from evoengineer.problem.model import ALL_DISTRIBUTIONS, Case, CaseKind, Distribution, Problem, Tolerance
+from evoengineer.problem.work import Work, count_work
 
 _SETTINGS = ("cases", "tolerance", "distributions", "flops", "moved_bytes", "fast_math")
 
@@ -38,6 +39,10 @@ class Live(Protocol):
 
     def outputs(self, case: Case, inputs: Mapping[str, Any], *, double: bool) -> tuple[torch.Tensor, ...]:
         """The reference's result, in float64 if `double`."""
+        ...
+
+    def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
+        """What the reference does to get its result, and the result."""
         ...
 
 
@@ -113,6 +118,9 @@ class FolderProblem:
         arguments = {name: widened(value) if double else value for name, value in inputs.items()}
         with torch.no_grad():
             return as_outputs(self._module.reference(**arguments), self.problem.path)
+
+    def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
+        return count_work(inputs.values(), lambda: self.outputs(case, inputs, double=False))
 
 
 def _has_source(module: types.ModuleType) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
 
 from evoengineer.errors import UsageError
 
@@ -25,9 +24,10 @@ class Distribution(StrEnum):
     LARGE = "large"  # deviation 30: overflow of exp, cancellation
     NEAR_CONSTANT = "near_constant"  # 1 with deviation 1e-2
     INTEGERS = "integers"  # small whole numbers: sums and products are exact
+    OWN = "own"  # as a KernelBench file draws them itself
 
 
-ALL_DISTRIBUTIONS = tuple(Distribution)
+ALL_DISTRIBUTIONS = tuple(each for each in Distribution if each is not Distribution.OWN)
 
 
 class CaseKind(StrEnum):
@@ -97,18 +97,6 @@ class Tolerance:
     def bound(self, dtype: str) -> float:
         """The relative bound for an output of that dtype; 0 (exact) for integers and booleans."""
         return self.relative.get(dtype, DEFAULT_RELATIVE.get(dtype, 0.0))
-
-
-class Reference(Protocol):
-    """What a problem's file provides; called only where the file is run (`live.py`), in processes with torch."""
-
-    def make_inputs(self, case: Case, generator: Any) -> Mapping[str, Any]:
-        """Arguments by name, in the order in which `forward` takes them."""
-        ...
-
-    def reference(self, **arguments: Any) -> Any:
-        """A tensor or a tuple of tensors."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 def summary_text(summary: RunSummary, best_path: Path | None) -> str:
+    """What was spent and what came of it, a line each."""
     run = summary.run
     simulated = " simulated" if DeviceName.parse(run.device).simulated else ""
     lines = [

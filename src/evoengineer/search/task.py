@@ -13,6 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Task:
+    """I1's facts."""
+
     name: str
     title: str
     reference: str  # PyTorch source
@@ -67,4 +69,5 @@ def describe_card(device: str) -> tuple[str, ...]:
 
 
 def listed(lines: Sequence[str]) -> str:
+    """Lines as a Markdown list."""
     return "\n".join(f"- {line}" for line in lines)

@@ -6,7 +6,6 @@ and its engine holds them as they are. A new option is a new field here and a pl
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
-from evoengineer.errors import UsageError
+from evoengineer.errors import UsageError, did_you_mean
 from evoengineer.sim.wire.records import field_values, from_values
 
 # In the order in which help texts list them.
@@ -94,9 +93,9 @@ def parse_checks(text: str) -> frozenset[str]:
         raise UsageError(f"--check: no check named; valid: {', '.join(valid)}")
     for word in words:
         if word not in valid:
-            close = difflib.get_close_matches(word, valid, n=1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise UsageError(f"--check: unknown check {word!r}{hint}; valid: {', '.join(valid)}")
+            raise UsageError(
+                f"--check: unknown check {word!r}{did_you_mean(word, valid)}; valid: {', '.join(valid)}"
+            )
         if word == "none" and len(words) > 1:
             raise UsageError("--check: 'none' stands alone; leave out the other names or 'none'")
     chosen = CHECKS.keys() if "all" in words else CHECKS.keys() & set(words)

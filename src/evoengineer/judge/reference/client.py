@@ -57,7 +57,6 @@ class ReferenceProcess:
         self._lock = threading.Lock()
         self._loaded: Problem | None = None
         self._next_draw = 1
-        self._kept: dict[tuple[int, Distribution, int], int] = {}
         self._prepared: dict[int, Future[dict[str, Any]]] = {}
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -65,22 +64,14 @@ class ReferenceProcess:
         """Make `problem` the current one; draws of another one are forgotten."""
         if self._loaded is not problem:
             self._request("load", path=str(problem.path), name=problem.name)
-            self._loaded, self._kept = problem, {}
+            self._loaded = problem
 
-    def prepare(self, case: int, distribution: Distribution, seed: int, keep: bool = False) -> int:
-        """Have a draw computed; its number at once, its failure when it is staged.
-
-        One to `keep` is there until another problem is loaded: the timed draw is the same for all kernels.
-        """
-        key = (case, distribution, seed)
-        if key in self._kept:
-            return self._kept[key]
+    def prepare(self, case: int, distribution: Distribution, seed: int) -> int:
+        """Have a draw computed; its number at once, its failure when it is staged."""
         draw, self._next_draw = self._next_draw, self._next_draw + 1
         self._prepared[draw] = self._request(
             "prepare", draw=draw, case=case, distribution=str(distribution), seed=seed
         )
-        if keep:
-            self._kept[key] = draw
         return draw
 
     def stage(self, draw: int) -> Staged:
@@ -112,9 +103,7 @@ class ReferenceProcess:
         return Comparison(answer["mismatch"], tuple(answer["changed_inputs"]))
 
     def drop(self, draw: int) -> None:
-        """Forget a draw, unless it is to be kept."""
-        if draw in self._kept.values():
-            return
+        """Forget a draw."""
         self._prepared.pop(draw, None)
         self._request("drop", draw=draw)
 

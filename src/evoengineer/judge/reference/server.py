@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from evoengineer.errors import EvoEngineerError
-from evoengineer.judge.correctness import Expected, Mismatch, compare
+from evoengineer.judge.correctness import Expected, Mismatch, Yardstick, compare
 from evoengineer.judge.patterns import is_unwritten
 from evoengineer.lifetime import die_with_parent
 from evoengineer.problem.live import Live, open_live
@@ -33,6 +33,8 @@ DTYPES = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5,
     torch.float32: 6, torch.float64: 7, torch.bool: 11, torch.bfloat16: 15,
 }  # fmt: skip
+# A case with fewer outputs than this is measured on more draws than its own, as far as their inputs allow.
+_ENOUGH_OUTPUTS, _MOST_DRAWS, _MOST_INPUTS = 1024, 64, 1 << 22
 _BY_NUMBER = {number: dtype for dtype, number in DTYPES.items()}
 
 
@@ -73,6 +75,7 @@ class ReferenceServer:
         self._inputs, self._outputs = inputs, outputs
         self._live: Live | None = None
         self._draws: dict[int, Draw] = {}
+        self._yardsticks: dict[tuple[int, Distribution], tuple[Yardstick | None, ...]] = {}
 
     @property
     def live(self) -> Live:
@@ -82,22 +85,52 @@ class ReferenceServer:
 
     def load(self, path: str, name: str) -> dict[str, Any]:
         """Make a problem the current one."""
-        self._live, self._draws = open_live(Path(path), name), {}
+        self._live, self._draws, self._yardsticks = open_live(Path(path), name), {}, {}
         return {}
 
     def prepare(self, draw: int, case: int, distribution: str, seed: int) -> dict[str, Any]:
         """Draw inputs and compute what should come out, in float64 and in PyTorch's own precision."""
-        chosen = self.live.problem.cases[case]
-        inputs = self.live.inputs(chosen, Distribution(distribution), seed)
-        pytorch = self.live.outputs(chosen, inputs, double=False)
-        try:
-            exact = self.live.outputs(chosen, inputs, double=True)
-        except (RuntimeError, TypeError, NotImplementedError):  # an operation without a float64 version
-            exact = pytorch
-        whole = distribution == Distribution.INTEGERS
-        expected = tuple(Expected.make(e, p, whole) for e, p in zip(exact, pytorch, strict=True))
+        chosen, drawn = self.live.problem.cases[case], Distribution(distribution)
+        inputs, results = self._draw(chosen, drawn, seed)
+        if (case, drawn) not in self._yardsticks:
+            self._yardsticks[case, drawn] = self._measure(chosen, drawn, inputs, results)
+        expected = tuple(
+            Expected.make(exact, pytorch, drawn is Distribution.INTEGERS, yardstick)
+            for (exact, pytorch), yardstick in zip(results, self._yardsticks[case, drawn], strict=True)
+        )
         self._draws[draw] = Draw(chosen, inputs, expected)
         return {}
+
+    def _draw(
+        self, case: Case, distribution: Distribution, seed: int
+    ) -> tuple[dict[str, Any], list[tuple[torch.Tensor, torch.Tensor]]]:
+        """Inputs, and for each output the result in float64 and in PyTorch's own precision."""
+        inputs = self.live.inputs(case, distribution, seed)
+        pytorch = self.live.outputs(case, inputs, double=False)
+        try:
+            exact = self.live.outputs(case, inputs, double=True)
+        except (RuntimeError, TypeError, NotImplementedError):  # an operation without a float64 version
+            exact = pytorch
+        return inputs, list(zip(exact, pytorch, strict=True))
+
+    def _measure(
+        self,
+        case: Case,
+        distribution: Distribution,
+        inputs: Mapping[str, Any],
+        results: list[tuple[torch.Tensor, torch.Tensor]],
+    ) -> tuple[Yardstick | None, ...]:
+        """From draws that are the same for every kernel; the given one only says how large they are."""
+        fewest = min((exact.numel() for exact, _ in results), default=_ENOUGH_OUTPUTS)
+        elements = sum(tensor.numel() for value in inputs.values() for tensor in _tensors_in(value))
+        count = min(-(-_ENOUGH_OUTPUTS // max(fewest, 1)), _MOST_DRAWS, _MOST_INPUTS // max(elements, 1))
+        if fewest >= _ENOUGH_OUTPUTS or count < 2:
+            return (None,) * len(results)
+        drawn = [self._draw(case, distribution, seed)[1] for seed in range(count)]
+        return tuple(
+            Yardstick.of([each[number] for each in drawn]) if results[number][1].is_floating_point() else None
+            for number in range(len(results))
+        )
 
     def stage(self, draw: int) -> dict[str, Any]:
         """Write a draw's inputs to the shared memory; the answer has the runner's lines for them."""

@@ -19,6 +19,7 @@ _NAMES = {
     "fp64": "FP64 units", "sfu": "special function units", "uniform": "uniform units", "tensor": "tensor cores",
     "lsu": "load/store unit", "barrier": "barriers", "constant": "constant cache", "texture": "texture units",
     "l1 fill": "L2-to-L1 bandwidth", "start": "launch overhead",
+    "longest block": "the block with most work", "peak": "peak arithmetic",
 }  # fmt: skip
 
 

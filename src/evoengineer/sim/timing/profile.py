@@ -39,7 +39,7 @@ BOUND_KINDS = {
     "imad": FindingKind.ISSUE_BOUND, "uniform": FindingKind.ISSUE_BOUND, "fma": FindingKind.COMPUTE_BOUND,
     "half": FindingKind.COMPUTE_BOUND, "fp64": FindingKind.COMPUTE_BOUND, "tensor": FindingKind.COMPUTE_BOUND,
     "sfu": FindingKind.SFU_BOUND, "atomics": FindingKind.ATOMICS, "barrier": FindingKind.BARRIERS,
-    "start": FindingKind.LAUNCH_OVERHEAD,
+    "start": FindingKind.LAUNCH_OVERHEAD, "peak": FindingKind.COMPUTE_BOUND, "longest block": FindingKind.SMALL_GRID,
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ cases = [
     Case.check(
         batch=3, channels=5, height=11, width=29, filters=3, kernel=3, stride=2, padding=0, channels_last=1
     ),
+    Case.check(batch=2, channels=3, height=9, width=32, filters=5, kernel=3, stride=1, padding=1),
     Case.bench(batch=16, channels=32, height=64, width=64, filters=64, kernel=3, stride=1, padding=1),
 ]
 flops = (

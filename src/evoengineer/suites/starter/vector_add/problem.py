@@ -10,6 +10,7 @@ cases = [
     Case.check(size=257),
     Case.check(size=4099),
     Case.check(size=1021, step=2),
+    Case.check(size=4128),
     Case.bench(size=1 << 23),
 ]
 flops = "size"

@@ -12,6 +12,7 @@ cases = [
     Case.check(
         batch=2, channels=5, depth=7, height=13, width=11, kernel=3, stride=3, padding=0, channels_last=1
     ),
+    Case.check(batch=1, channels=3, depth=5, height=6, width=32, kernel=3, stride=1, padding=1),
     Case.bench(batch=8, channels=16, depth=48, height=48, width=48, kernel=3, stride=2, padding=1),
 ]
 flops = (

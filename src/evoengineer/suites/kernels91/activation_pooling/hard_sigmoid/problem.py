@@ -10,6 +10,7 @@ cases = [
     Case.check(rows=3, columns=86),
     Case.check(rows=13, columns=257),
     Case.check(rows=61, columns=67, transposed=1),
+    Case.check(rows=13, columns=320),
     Case.bench(rows=4096, columns=4096),
 ]
 flops = "4*rows*columns"

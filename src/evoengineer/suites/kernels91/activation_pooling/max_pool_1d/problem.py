@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, length=67, kernel=4, stride=2, padding=2, dilation=3),
     Case.check(batch=3, channels=5, length=101, kernel=3, stride=1, padding=1, dilation=1),
     Case.check(batch=2, channels=7, length=257, kernel=5, stride=3, padding=0, dilation=2, channels_last=1),
+    Case.check(batch=3, channels=5, length=160, kernel=2, stride=2, padding=0, dilation=1),
     Case.bench(batch=32, channels=64, length=8192, kernel=4, stride=2, padding=2, dilation=3),
 ]
 flops = "batch*channels*kernel*((length+2*padding-dilation*(kernel-1)-1)//stride+1)"

@@ -12,6 +12,7 @@ cases = [
     Case.check(
         batch=2, channels=7, height=13, width=29, kernel=3, stride=2, padding=0, dilation=2, channels_last=1
     ),
+    Case.check(batch=2, channels=3, height=11, width=64, kernel=2, stride=2, padding=0, dilation=1),
     Case.bench(batch=16, channels=64, height=128, width=128, kernel=3, stride=2, padding=1, dilation=1),
 ]
 flops = (

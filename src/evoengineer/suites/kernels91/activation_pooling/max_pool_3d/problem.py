@@ -21,6 +21,7 @@ cases = [
         dilation=2,
         channels_last=1,
     ),
+    Case.check(batch=1, channels=3, depth=5, height=6, width=32, kernel=3, stride=1, padding=1, dilation=1),
     Case.bench(
         batch=8, channels=16, depth=48, height=48, width=48, kernel=3, stride=2, padding=1, dilation=1
     ),

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, length=97, filters=5, kernel=3, stride=1, padding=1),
     Case.check(batch=1, channels=4, length=128, filters=16, kernel=5, stride=3, padding=4),
     Case.check(batch=3, channels=7, length=53, filters=11, kernel=4, stride=2, padding=0, channels_last=1),
+    Case.check(batch=2, channels=4, length=160, filters=7, kernel=3, stride=1, padding=1),
     Case.bench(batch=32, channels=16, length=8192, filters=32, kernel=5, stride=1, padding=2),
 ]
 flops = "2*batch*filters*channels*kernel*((length+2*padding-kernel)//stride+1)"

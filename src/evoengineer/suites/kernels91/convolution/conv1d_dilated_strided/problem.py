@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, length=101, filters=5, kernel=3, stride=2, dilation=3),
     Case.check(batch=1, channels=8, length=128, filters=16, kernel=4, stride=1, dilation=5),
     Case.check(batch=3, channels=7, length=67, filters=11, kernel=5, stride=3, dilation=2, channels_last=1),
+    Case.check(batch=2, channels=4, length=160, filters=7, kernel=5, stride=1, dilation=8),
     Case.bench(batch=32, channels=16, length=16384, filters=32, kernel=3, stride=2, dilation=4),
 ]
 flops = "2*batch*filters*channels*kernel*((length-dilation*(kernel-1)-1)//stride+1)"

@@ -23,6 +23,10 @@ cases = [
         batch=3, channels=5, height=13, width=7, channels_last=1, filters=7, kernel_height=2, kernel_width=3,
         stride_height=3, stride_width=1, padding_height=0, padding_width=1,
     ),
+    Case.check(
+        batch=2, channels=3, height=9, width=32, filters=5, kernel_height=3, kernel_width=5,
+        stride_height=1, stride_width=1, padding_height=1, padding_width=2,
+    ),
     Case.bench(
         batch=8, channels=8, height=160, width=256, filters=16, kernel_height=3, kernel_width=7,
         stride_height=2, stride_width=1, padding_height=1, padding_width=3,

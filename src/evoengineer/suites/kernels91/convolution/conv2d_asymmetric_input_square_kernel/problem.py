@@ -12,6 +12,7 @@ cases = [
     Case.check(
         batch=3, channels=5, height=7, width=29, filters=7, kernel=4, stride=3, padding=0, channels_last=1
     ),
+    Case.check(batch=2, channels=3, height=9, width=32, filters=5, kernel=3, stride=1, padding=1),
     Case.bench(batch=8, channels=16, height=80, width=160, filters=32, kernel=3, stride=1, padding=1),
 ]
 flops = (

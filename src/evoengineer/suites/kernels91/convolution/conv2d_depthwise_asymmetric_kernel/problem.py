@@ -23,6 +23,10 @@ cases = [
         batch=3, channels=7, height=13, width=19, channels_last=1, kernel_height=2, kernel_width=3,
         stride=1, padding_height=0, padding_width=2,
     ),
+    Case.check(
+        batch=2, channels=5, height=9, width=32, kernel_height=3, kernel_width=5, stride=1,
+        padding_height=1, padding_width=2,
+    ),
     Case.bench(
         batch=8, channels=64, height=96, width=160, kernel_height=3, kernel_width=7,
         stride=1, padding_height=1, padding_width=3,

@@ -12,6 +12,7 @@ cases = [
     Case.check(
         batch=3, channels=11, size=19, filters=13, kernel=4, stride=3, padding=0, dilation=1, channels_last=1
     ),
+    Case.check(batch=1, channels=5, size=32, filters=7, kernel=3, stride=1, padding=1, dilation=1),
     Case.bench(batch=8, channels=64, size=112, filters=64, kernel=3, stride=1, padding=1, dilation=1),
 ]
 flops = (

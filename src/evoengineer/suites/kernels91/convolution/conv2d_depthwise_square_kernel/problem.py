@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, size=17, kernel=3, stride=1, padding=1),
     Case.check(batch=1, channels=16, size=16, kernel=5, stride=2, padding=2),
     Case.check(batch=3, channels=7, size=23, kernel=4, stride=3, padding=0, channels_last=1),
+    Case.check(batch=2, channels=5, size=32, kernel=3, stride=1, padding=1),
     Case.bench(batch=16, channels=64, size=112, kernel=3, stride=1, padding=1),
 ]
 flops = (

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=13, height=7, width=31, filters=5),
     Case.check(batch=1, channels=32, height=16, width=16, filters=16),
     Case.check(batch=3, channels=29, height=11, width=13, filters=7, channels_last=1),
+    Case.check(batch=2, channels=11, height=9, width=32, filters=7),
     Case.bench(batch=8, channels=64, height=80, width=120, filters=128),
 ]
 flops = "2*batch*filters*channels*height*width"

@@ -23,6 +23,10 @@ cases = [
         batch=3, channels=5, size=13, channels_last=1, filters=7, kernel_height=2, kernel_width=3,
         stride=1, padding_height=0, padding_width=1,
     ),
+    Case.check(
+        batch=1, channels=3, size=32, filters=5, kernel_height=3, kernel_width=5, stride=1,
+        padding_height=1, padding_width=2,
+    ),
     Case.bench(
         batch=8, channels=8, size=112, filters=32, kernel_height=3, kernel_width=5,
         stride=1, padding_height=1, padding_width=2,

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, size=17, filters=5, kernel=3, stride=1, padding=1),
     Case.check(batch=1, channels=8, size=16, filters=16, kernel=5, stride=2, padding=2),
     Case.check(batch=3, channels=5, size=19, filters=7, kernel=2, stride=3, padding=0, channels_last=1),
+    Case.check(batch=1, channels=3, size=32, filters=5, kernel=3, stride=1, padding=1),
     Case.bench(batch=8, channels=16, size=112, filters=32, kernel=3, stride=1, padding=1),
 ]
 flops = (

@@ -27,6 +27,11 @@ cases = [
         filters=7, kernel_depth=1, kernel_height=4, kernel_width=3,
         stride_depth=1, stride_height=3, stride_width=2, padding_depth=0, padding_height=1, padding_width=1,
     ),
+    Case.check(
+        batch=1, channels=2, depth=3, height=5, width=32, filters=5, kernel_depth=2,
+        kernel_height=3, kernel_width=5, stride_depth=1, stride_height=1, stride_width=1,
+        padding_depth=1, padding_height=1, padding_width=2,
+    ),
     Case.bench(
         batch=4, channels=8, depth=16, height=48, width=64,
         filters=16, kernel_depth=2, kernel_height=5, kernel_width=3,

@@ -20,6 +20,10 @@ cases = [
         batch=2, channels=5, depth=5, height=13, width=7, channels_last=1, filters=7, kernel=2,
         stride=3, padding=0,
     ),
+    Case.check(
+        batch=1, channels=2, depth=3, height=5, width=32, filters=5, kernel=3, stride=1,
+        padding=1,
+    ),
     Case.bench(
         batch=4, channels=8, depth=16, height=32, width=64, filters=16, kernel=3, stride=1, padding=1,
     ),

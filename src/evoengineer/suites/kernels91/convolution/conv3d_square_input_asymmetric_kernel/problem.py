@@ -24,6 +24,10 @@ cases = [
         filters=3, kernel_depth=5, kernel_height=1, kernel_width=3,
         padding_depth=0, padding_height=3, padding_width=0,
     ),
+    Case.check(
+        batch=1, channels=2, size=12, filters=3, kernel_depth=1, kernel_height=3, kernel_width=5,
+        padding_depth=0, padding_height=1, padding_width=2,
+    ),
     Case.bench(
         batch=4, channels=8, size=32, filters=16, kernel_depth=1, kernel_height=3, kernel_width=5,
         padding_depth=0, padding_height=1, padding_width=2,

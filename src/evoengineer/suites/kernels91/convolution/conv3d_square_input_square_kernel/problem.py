@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, size=7, filters=5, kernel=3, stride=1, padding=1),
     Case.check(batch=1, channels=4, size=8, filters=8, kernel=4, stride=2, padding=2),
     Case.check(batch=2, channels=5, size=11, filters=7, kernel=2, stride=2, padding=0, channels_last=1),
+    Case.check(batch=1, channels=2, size=12, filters=3, kernel=3, stride=1, padding=1),
     Case.bench(batch=4, channels=8, size=32, filters=16, kernel=3, stride=1, padding=1),
 ]
 flops = (

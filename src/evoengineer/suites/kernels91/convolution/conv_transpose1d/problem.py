@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, length=97, filters=5, kernel=3),
     Case.check(batch=1, channels=16, length=64, filters=8, kernel=4),
     Case.check(batch=3, channels=7, length=31, filters=11, kernel=5, channels_last=1),
+    Case.check(batch=2, channels=5, length=128, filters=7, kernel=5),
     Case.bench(batch=16, channels=32, length=8192, filters=32, kernel=5),
 ]
 flops = "2*batch*channels*filters*kernel*length"

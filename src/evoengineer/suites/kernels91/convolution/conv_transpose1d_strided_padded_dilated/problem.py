@@ -23,6 +23,10 @@ cases = [
         batch=3, channels=7, length=31, channels_last=1, filters=11, kernel=5,
         stride=2, padding=0, output_padding=1, dilation=1,
     ),
+    Case.check(
+        batch=2, channels=5, length=64, filters=7, kernel=3, stride=2, padding=1,
+        output_padding=1, dilation=1,
+    ),
     Case.bench(
         batch=8, channels=32, length=8192, filters=32, kernel=5,
         stride=2, padding=1, output_padding=1, dilation=3,

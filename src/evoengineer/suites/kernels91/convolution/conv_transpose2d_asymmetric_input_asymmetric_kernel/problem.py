@@ -19,6 +19,9 @@ cases = [
     Case.check(
         batch=3, channels=7, height=5, width=23, channels_last=1, filters=3, kernel_height=2, kernel_width=3,
     ),
+    Case.check(
+        batch=2, channels=3, height=5, width=32, filters=5, kernel_height=3, kernel_width=5,
+    ),
     Case.bench(
         batch=8, channels=16, height=64, width=128, filters=32, kernel_height=3, kernel_width=5,
     ),

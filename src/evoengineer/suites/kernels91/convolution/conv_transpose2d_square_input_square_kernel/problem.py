@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, size=13, filters=5, kernel=3),
     Case.check(batch=1, channels=8, size=16, filters=8, kernel=4),
     Case.check(batch=3, channels=7, size=11, filters=3, kernel=5, channels_last=1),
+    Case.check(batch=1, channels=3, size=16, filters=5, kernel=5),
     Case.bench(batch=8, channels=16, size=112, filters=32, kernel=3),
 ]
 flops = "2*batch*channels*filters*kernel*kernel*size*size"

@@ -20,6 +20,10 @@ cases = [
         batch=3, channels=7, height=5, width=13, channels_last=1, filters=3, kernel=3,
         stride=2, padding=0, output_padding=1,
     ),
+    Case.check(
+        batch=2, channels=3, height=5, width=16, filters=5, kernel=4, stride=2, padding=1,
+        output_padding=0,
+    ),
     Case.bench(
         batch=8, channels=32, height=64, width=64, filters=32, kernel=4,
         stride=2, padding=1, output_padding=0,

@@ -24,6 +24,11 @@ cases = [
         filters=4, kernel_height=4, kernel_width=2, groups=2,
         stride_height=3, stride_width=1, padding_height=2, padding_width=0, dilation_height=1, dilation_width=3,
     ),
+    Case.check(
+        batch=2, channels=6, height=5, width=32, filters=4, kernel_height=3, kernel_width=5,
+        groups=2, stride_height=2, stride_width=1, padding_height=1, padding_width=2,
+        dilation_height=2, dilation_width=1,
+    ),
     Case.bench(
         batch=4, channels=64, height=64, width=64, filters=64, kernel_height=3, kernel_width=5, groups=4,
         stride_height=2, stride_width=3, padding_height=1, padding_width=2, dilation_height=3, dilation_width=2,

@@ -23,6 +23,10 @@ cases = [
         batch=2, channels=5, depth=5, height=3, width=7, channels_last=1,
         filters=3, kernel_depth=1, kernel_height=5, kernel_width=2,
     ),
+    Case.check(
+        batch=1, channels=2, depth=3, height=4, width=32, filters=3, kernel_depth=2,
+        kernel_height=3, kernel_width=5,
+    ),
     Case.bench(
         batch=4, channels=8, depth=16, height=32, width=48,
         filters=16, kernel_depth=3, kernel_height=2, kernel_width=5,

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, channels=3, size=7, filters=5, kernel=3),
     Case.check(batch=1, channels=8, size=8, filters=4, kernel=2),
     Case.check(batch=2, channels=5, size=5, filters=3, kernel=4, channels_last=1),
+    Case.check(batch=1, channels=2, size=8, filters=1, kernel=5),
     Case.bench(batch=4, channels=8, size=32, filters=16, kernel=3),
 ]
 flops = "2*batch*channels*filters*kernel*kernel*kernel*size*size*size"

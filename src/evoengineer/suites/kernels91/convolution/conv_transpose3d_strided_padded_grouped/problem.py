@@ -27,6 +27,11 @@ cases = [
         filters=6, kernel_depth=3, kernel_height=5, kernel_width=4, groups=2,
         stride=3, padding_depth=1, padding_height=2, padding_width=0, output_padding=2,
     ),
+    Case.check(
+        batch=1, channels=6, depth=2, height=3, width=16, filters=4, kernel_depth=2,
+        kernel_height=3, kernel_width=4, groups=2, stride=2, padding_depth=0, padding_height=1,
+        padding_width=1, output_padding=0,
+    ),
     Case.bench(
         batch=4, channels=32, depth=12, height=20, width=28,
         filters=32, kernel_depth=2, kernel_height=3, kernel_width=5, groups=4,

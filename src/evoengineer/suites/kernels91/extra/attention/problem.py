@@ -8,8 +8,9 @@ from evoengineer.problem.inputs import Generator
 cases = [
     Case.check(batch=1, heads=1, queries=1, keys=1, size=8),
     Case.check(batch=2, heads=3, queries=17, keys=33, size=16),
-    Case.check(batch=1, heads=2, queries=61, keys=53, size=40),
+    Case.check(batch=1, heads=2, queries=61, keys=53, size=41),
     Case.check(batch=2, heads=2, queries=29, keys=29, size=32, transposed=1),
+    Case.check(batch=1, heads=2, queries=13, keys=36, size=64),
     Case.bench(batch=2, heads=8, queries=1024, keys=1024, size=64),
 ]
 # Not LARGE: the rounding of scores near a thousand, magnified by exp, is larger than the tolerance.

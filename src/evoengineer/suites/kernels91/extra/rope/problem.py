@@ -7,9 +7,10 @@ from evoengineer.problem.inputs import Generator
 
 cases = [
     Case.check(batch=1, length=1, heads=1, size=2),
-    Case.check(batch=2, length=17, heads=3, size=10),
+    Case.check(batch=2, length=19, heads=3, size=10),
     Case.check(batch=1, length=61, heads=5, size=64),
     Case.check(batch=2, length=13, heads=7, size=34, transposed=1),
+    Case.check(batch=2, length=13, heads=3, size=64),
     Case.bench(batch=4, length=2048, heads=16, size=128),
 ]
 flops = "3*batch*length*heads*size"

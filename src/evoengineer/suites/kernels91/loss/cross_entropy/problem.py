@@ -10,6 +10,7 @@ cases = [
     Case.check(rows=7, classes=33),
     Case.check(rows=5, classes=1021),
     Case.check(rows=61, classes=127, transposed=1),
+    Case.check(rows=5, classes=1312),
     Case.bench(rows=4096, classes=4096),
 ]
 flops = "4*rows*classes"

@@ -10,6 +10,7 @@ cases = [
     Case.check(m=1, k=211, n=1),
     Case.check(m=61, k=59, n=67),
     Case.check(m=103, k=29, n=71, transposed=1),
+    Case.check(m=37, k=64, n=96),
     Case.bench(m=2053, k=743, n=1481),
 ]
 flops = "2*m*n*k"

@@ -10,6 +10,7 @@ cases = [
     Case.check(m=3, k=4099, n=5),
     Case.check(m=16, k=1024, n=16),
     Case.check(m=7, k=2053, n=11, transposed=1),
+    Case.check(m=5, k=1056, n=32),
     Case.bench(m=256, k=32768, n=256),
 ]
 flops = "2*m*n*k"

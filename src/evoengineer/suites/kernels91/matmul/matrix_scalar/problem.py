@@ -10,6 +10,7 @@ cases = [
     Case.check(m=31, n=127),
     Case.check(m=64, n=256),
     Case.check(m=61, n=97, transposed=1),
+    Case.check(m=13, n=320),
     Case.bench(m=4096, n=4096),
 ]
 flops = "m*n"

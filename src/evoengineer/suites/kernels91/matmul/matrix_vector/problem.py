@@ -10,6 +10,7 @@ cases = [
     Case.check(m=257, k=31),
     Case.check(m=64, k=512),
     Case.check(m=101, k=211, transposed=1),
+    Case.check(m=44, k=160),
     Case.bench(m=4096, k=4096),
 ]
 flops = "2*m*k"

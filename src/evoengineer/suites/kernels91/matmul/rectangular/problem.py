@@ -10,6 +10,7 @@ cases = [
     Case.check(m=1, k=97, n=31),
     Case.check(m=48, k=64, n=80),
     Case.check(m=37, k=101, n=53, transposed=1),
+    Case.check(m=37, k=64, n=96),
     Case.bench(m=1024, k=1536, n=2048),
 ]
 flops = "2*m*n*k"

@@ -10,6 +10,7 @@ cases = [
     Case.check(m=67, k=1, n=131),
     Case.check(m=96, k=32, n=128),
     Case.check(m=127, k=7, n=89, transposed=1),
+    Case.check(m=61, k=16, n=160),
     Case.bench(m=4096, k=32, n=4096),
 ]
 flops = "2*m*n*k"

@@ -13,6 +13,7 @@ cases = [
     Case.bench(n=1280),
 ]
 flops = "2*n*n*n"
+moved_bytes = "4*n*(n+1) + 4*n*n"  # a triangle of each says all
 
 
 def make_inputs(case: Case, generator: Generator) -> dict[str, torch.Tensor]:

@@ -10,6 +10,7 @@ cases = [
     Case.check(m=1009, k=7, n=3),
     Case.check(m=512, k=16, n=16),
     Case.check(m=769, k=11, n=13, transposed=1),
+    Case.check(m=259, k=16, n=32),
     Case.bench(m=131072, k=64, n=64),
 ]
 flops = "2*m*n*k"

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=3, m=17, k=29, n=13),
     Case.check(batch=4, m=32, k=48, n=16),
     Case.check(batch=5, m=19, k=23, n=31, transposed=1),
+    Case.check(batch=3, m=13, k=64, n=64),
     Case.bench(batch=16, m=512, k=512, n=256),
 ]
 flops = "2*batch*m*n*k"

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=2, i=3, j=17, k=29, n=13),
     Case.check(batch=2, i=4, j=16, k=48, n=16),
     Case.check(batch=3, i=5, j=7, k=23, n=31, transposed=1),
+    Case.check(batch=2, i=3, j=7, k=64, n=64),
     Case.bench(batch=8, i=64, j=128, k=128, n=128),
 ]
 flops = "2*batch*i*j*n*k"

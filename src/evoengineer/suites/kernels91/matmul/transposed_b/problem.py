@@ -10,6 +10,7 @@ cases = [
     Case.check(m=17, k=33, n=19),
     Case.check(m=64, k=32, n=48),
     Case.check(m=37, k=101, n=53, transposed=1),
+    Case.check(m=37, k=64, n=68),
     Case.bench(m=768, k=1024, n=1280),
 ]
 flops = "2*m*n*k"

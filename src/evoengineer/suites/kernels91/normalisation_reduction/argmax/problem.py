@@ -10,6 +10,8 @@ cases = [
     Case.check(batch=2, rows=33, columns=17, dim=1),
     Case.check(batch=3, rows=29, columns=131, dim=2),
     Case.check(batch=37, rows=5, columns=7, dim=0, transposed=1),
+    Case.check(batch=3, rows=29, columns=96, dim=1),
+    Case.check(batch=3, rows=28, columns=160, dim=2),
     Case.bench(batch=64, rows=256, columns=1024, dim=1),
 ]
 # Values must differ, or several indices are right: `distinct` draws them, whatever the distribution.

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=3, channels=5, height=7, width=11),
     Case.check(batch=1, channels=17, height=13, width=19),
     Case.check(batch=4, channels=3, height=23, width=17, channels_last=1),
+    Case.check(batch=3, channels=5, height=7, width=32),
     Case.bench(batch=16, channels=64, height=128, width=128),
 ]
 flops = "8*batch*channels*height*width"

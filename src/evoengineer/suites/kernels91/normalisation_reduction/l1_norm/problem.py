@@ -10,6 +10,7 @@ cases = [
     Case.check(rows=7, columns=33),
     Case.check(rows=5, columns=1021),
     Case.check(rows=61, columns=127, transposed=1),
+    Case.check(rows=5, columns=1312),
     Case.bench(rows=4096, columns=4096),
 ]
 flops = "3*rows*columns"

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=7, channels=3, height=5, width=11),
     Case.check(batch=2, channels=17, height=13, width=7),
     Case.check(batch=3, channels=5, height=19, width=23, channels_last=1),
+    Case.check(batch=3, channels=3, height=13, width=32),
     Case.bench(batch=64, channels=64, height=64, width=64),
 ]
 flops = "8*batch*channels*height*width"

@@ -10,6 +10,7 @@ cases = [
     Case.check(batch=3, channels=5, height=7, width=11),
     Case.check(batch=2, channels=127, height=5, width=13),
     Case.check(batch=2, channels=31, height=19, width=17, channels_last=1),
+    Case.check(batch=2, channels=13, height=7, width=32),
     Case.bench(batch=16, channels=64, height=128, width=128),
 ]
 flops = "4*batch*channels*height*width"
