@@ -277,6 +277,11 @@ int32_t uninitialised_fast(Warp* w, uint8_t*, uint32_t) {
     alignas(64) uint64_t at[32];
     for (uint32_t i = 0; i < 32; i++) at[i] = params(w).in + 4 * i;
     rt_access(w, 1, kFullMask, at);
+    alignas(64) uint32_t undefined[32];
+    rt_undefined_load(w, 1, kFullMask, at, reinterpret_cast<uint8_t*>(undefined), 4, 1);
+    uint32_t lanes = 0, read_at = 1;
+    for (uint32_t i = 0; i < 32; i++) lanes |= uint32_t(undefined[i] != 0) << i;
+    if (lanes) rt_undefined_used(w, 2, lanes, 0, &read_at, 1);
     return done(w, 0);
 }
 

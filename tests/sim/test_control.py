@@ -42,6 +42,15 @@ ORDER = (
     add.s64 %rd4, %rd2, %rd3; ld.global.u32 %r2, [%rd4];
     add.s64 %rd5, %rd1, %rd3; st.global.u32 [%rd5], %r2; ret;
 }
+.visible .entry if_small(.param .u64 out, .param .u64 in) {
+    .reg .b32 %r<4>; .reg .b64 %rd<6>; .reg .pred %p<2>;
+    ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [in];
+    ld.global.u32 %r2, [%rd2];
+    setp.gt.s32 %p1, %r2, 4;
+    @%p1 bra skip;
+    st.global.u32 [%rd1], 1;
+skip: ret;
+}
 .visible .entry endless(.param .u64 out) {
     .reg .b32 %r<2>; .reg .b64 %rd<2>;
     ld.param.u64 %rd1, [out];
@@ -169,10 +178,31 @@ def test_checks_are_switched_between_launches(owner: ControlledDevice) -> None:
     assert owner.mark().failure is None
     owner.configure(replace(OPTIONS, checks=frozenset({"init"})))
     fresh = client.allocate(32, np.int32)
-    client.launch(module["copy"], 1, 32, [out, fresh])
+    client.launch(module["if_small"], 1, 32, [fresh, fresh])
     failure = owner.mark().failure
     assert failure is not None
     assert failure.kind == "uninitialised"
+
+
+def test_undefined_results_are_found_where_they_are_asked_for(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    owner.configure(checks=frozenset({"init"}))
+    half = client.upload(np.arange(16, dtype=np.int32))
+    fresh, out = client.allocate(32, np.int32), client.allocate(32, np.int32)
+    assert owner.first_undefined(half.address, 64) is None
+    untouched = owner.first_undefined(out.address, 128)
+    assert untouched is not None
+    assert (untouched.offset, untouched.report) == (0, "Uninitialised result: no kernel has written there")
+    client.launch(module["copy"], 1, 16, [fresh, half])
+    client.launch(module["copy"], 1, 32, [out, fresh])
+    assert owner.mark().failure is None, "a copy of undefined memory does no harm by itself"
+    assert owner.first_undefined(out.address, 64) is None
+    found = owner.first_undefined(out.address, 128)
+    assert found is not None
+    assert found.offset == 64
+    assert "by thread (16,0,0) in block (0,0,0)" in found.report
+    assert "PTX: ld.global.u32 %r2, [%rd4]" in found.report
+    assert "PTX: st.global.u32 [%rd5], %r2" in found.report
 
 
 def test_times_can_be_switched_on_after_loading(owner: ControlledDevice) -> None:

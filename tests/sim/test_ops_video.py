@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 LANES = 32
@@ -118,6 +118,71 @@ def test_scalar(
             kept = c[i] & ~(ones << position) if d_part else 0
             wanted = kept | (value & ones) << position
         assert got[i] == wanted
+
+
+AMOUNTS = st.lists(
+    st.one_of(st.integers(0, 40), st.sampled_from([63, 64, 255, 256, 2**31, 2**32 - 1])),
+    min_size=LANES,
+    max_size=LANES,
+)
+
+
+@quick
+@given(
+    a=WORDS,
+    b=AMOUNTS,
+    c=WORDS,
+    op=st.sampled_from(["shl", "shr"]),
+    a_signed=st.booleans(),
+    d_signed=st.booleans(),
+    sat=st.booleans(),
+    second=st.integers(0, 3),
+    wrap=st.booleans(),
+    a_part=st.integers(0, 6),
+    d_part=st.integers(0, 6),
+)
+@example(  # found by a random run: a whole unsigned word, moved out of its 32 bits, saturates at the largest value
+    a=[2**32 - 1] * LANES,
+    b=[32] * LANES,
+    c=[0] * LANES,
+    op="shl",
+    a_signed=False,
+    d_signed=True,
+    sat=True,
+    second=0,
+    wrap=False,
+    a_part=0,
+    d_part=0,
+)
+def test_shift_amounts(
+    ops: Operations,
+    *,
+    a: list[int],
+    b: list[int],
+    c: list[int],
+    op: str,
+    a_signed: bool,
+    d_signed: bool,
+    sat: bool,
+    second: int,
+    wrap: bool,
+    a_part: int,
+    d_part: int,
+) -> None:
+    """Amounts of 32 and more: .clamp stops at 32, .wrap takes the lowest five bits."""
+    test_scalar.hypothesis.inner_test(  # type: ignore[attr-defined]
+        ops,
+        a=a,
+        b=b,
+        c=c,
+        op=op,
+        signs=(a_signed, False, d_signed),
+        sat=sat,
+        second=second,
+        comparison=0,
+        wrap=wrap,
+        selectors=(a_part, 0, d_part),
+    )
 
 
 def test_a_large_number_shifted_far_saturates(ops: Operations) -> None:

@@ -404,8 +404,6 @@ def test_races(run: Runner, barrier: int) -> None:
     shared = Fn([Block()], fast="shared_fast")
     flags = abi.USES_BARRIER | abi.CHECK_ACCESS
     size = {"grid": 3, "block": 64, "n": 64, "shared_bytes": 256}
-    code = run.run(shared, source=barrier, flags=flags | abi.CHECK_INIT, **size)
-    assert run.name(code) == ("none" if barrier else "uninitialised")  # warp 0 reads warp 1's first word
     code = run.run(shared, source=barrier, flags=flags | abi.CHECK_RACE, **size)
     assert run.name(code) == ("none" if barrier else "race")
     if not barrier:
@@ -419,10 +417,14 @@ def test_uninitialised_device_memory(run: Runner) -> None:
         source = run.memory.allocate(structs.DEVICE, 128)
         touch = Fn([Block()], fast="uninitialised_fast")
         flags = abi.CHECK_ACCESS | abi.CHECK_INIT
+        assert run.memory.first_undefined(source, 128) == 0
         assert run.name(run.run(touch, source=source, flags=flags)) == "uninitialised"
         run.memory.mark_initialised(source, 64)
+        assert run.memory.first_undefined(source, 64) is None
+        assert run.memory.first_undefined(source, 128) == 64
         assert run.name(run.run(touch, source=source, flags=flags)) == "uninitialised"
         assert run.error.tid[0] == 16
+        assert (run.error.site, run.error.other_site) == (1, 2), "where it was read, where it mattered"
         other = run.memory.allocate(structs.DEVICE, 128)
         run.memory.mark_initialised(source, 128)
         run.memory.copy_initialised(other, source, 128)

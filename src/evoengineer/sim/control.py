@@ -39,6 +39,12 @@ class Allocation:
     kind: str  # device, managed, pinned, array
 
 
+@dataclass(frozen=True, slots=True)
+class UndefinedByte:
+    offset: int
+    report: str  # which store put it there, as in docs/errors.md
+
+
 class ControlledDevice:
     def __init__(self, options: DeviceOptions) -> None:
         self._start(options)
@@ -133,6 +139,12 @@ class ControlledDevice:
         if not found["ok"]:
             raise DeviceError(f"{size} bytes at 0x{address:x} are not inside an allocation")
         return data
+
+    def first_undefined(self, address: int, size: int) -> UndefinedByte | None:
+        """The first byte of these that nobody has given a value; None if all are defined. Only while `init` is
+        among the checks: what was allocated before that counts as defined."""
+        found, _ = self._ask({"request": "first_undefined", "address": address, "bytes": size})
+        return None if found["offset"] is None else UndefinedByte(found["offset"], found["report"])
 
     def write(self, address: int, data: bytes) -> None:
         found, _ = self._ask({"request": "write", "address": address}, data)

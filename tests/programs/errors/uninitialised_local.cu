@@ -1,8 +1,9 @@
-// A per-thread array read where it was not written.
+// A per-thread array read where it was not written; the value is an index.
 // args: --check init
 // expect-exit: nonzero
 // expect: Uninitiali[sz]ed __local__ read of (size )?4\b
 // expect: pick\(.*uninitialised_local\.cu:@fault\b
+// expect: the value is used as an address in uninitialised_local\.cu:@use\b
 // expect: thread \(5,0,0\) in block \(0,0,0\)
 #include "report.h"
 
@@ -10,7 +11,7 @@ __global__ void pick(const int* index, int* out, int n) {
     int table[32];
     for (int i = 0; i < n; i++) table[index[i]] = i;
     int v = table[index[threadIdx.x]];  // @fault
-    out[threadIdx.x] = v;
+    out[v] = threadIdx.x;  // @use
 }
 
 int main() {

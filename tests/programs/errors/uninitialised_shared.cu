@@ -3,6 +3,7 @@
 // expect-exit: nonzero
 // expect: Uninitiali[sz]ed __shared__ read of (size )?4\b
 // expect: histogram\(.*uninitialised_shared\.cu:@fault\b
+// expect: the value decides a branch in uninitialised_shared\.cu
 // expect: thread \(\d+,0,0\) in block \(0,0,0\)
 #include "report.h"
 
@@ -11,7 +12,7 @@ __global__ void histogram(const int* in, int* out) {
     if (threadIdx.x < 16) bins[threadIdx.x] = in[threadIdx.x];
     __syncthreads();
     int v = bins[(threadIdx.x + 1) % 32];  // @fault
-    out[threadIdx.x] = v;
+    for (int i = 0; i < v; i++) out[threadIdx.x] = i;
 }
 
 int main() {

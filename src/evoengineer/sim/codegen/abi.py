@@ -19,7 +19,7 @@ BARRIER_KINDS = {"sync": 0, "arrive": 1, "popc": 2, "and": 3, "or": 4}
 
 # enum Space, enum Access
 SPACES = {"generic": 0, "global": 1, "shared": 2, "local": 3, "const": 4, "param": 5}
-LOAD, STORE, ATOMIC, NO_ACCESS = 0, 1, 2, 3
+LOAD, STORE, ATOMIC, NO_ACCESS, WAIT_LOOP = 0, 1, 2, 3, 4
 
 # enum LaunchFlags
 USES_BARRIER, ORDERED, SPINS, COOPERATIVE, FLUSH_DENORMALS = 1, 2, 4, 8, 16

@@ -146,16 +146,20 @@ def lop3(e: Emitter, instr: Instr) -> None:
     table = instr.args[4].value  # type: ignore[union-attr]
 
     def fn(n: int, x: str, y: str, z: str) -> str:
-        t, total = e.t(n, "i32"), e.k(n, "i32", 0)
-        flipped = [e.ins(f"xor {t} {v}, {e.k(n, 'i32', -1)}") for v in (x, y, z)]
-        for i in range(8):
-            if table >> i & 1:
-                picks = [(x, y, z)[j] if i >> (2 - j) & 1 else flipped[j] for j in range(3)]
-                term = e.ins(f"and {t} {picks[0]}, {picks[1]}")
-                total = e.ins(f"or {t} {total}, {e.ins(f'and {t} {term}, {picks[2]}')}")
-        return total
+        return lop3_of(e, n, x, y, z, table)
 
     e.write(instr.args[0], e.alu(32, "i32", [(a, "i32"), (b, "i32"), (c, "i32")], fn))
+
+
+def lop3_of(e: Emitter, n: int, x: str, y: str, z: str, table: int) -> str:
+    t, total = e.t(n, "i32"), e.k(n, "i32", 0)
+    flipped = [e.ins(f"xor {t} {v}, {e.k(n, 'i32', -1)}") for v in (x, y, z)]
+    for i in range(8):
+        if table >> i & 1:
+            picks = [(x, y, z)[j] if i >> (2 - j) & 1 else flipped[j] for j in range(3)]
+            term = e.ins(f"and {t} {picks[0]}, {picks[1]}")
+            total = e.ins(f"or {t} {total}, {e.ins(f'and {t} {term}, {picks[2]}')}")
+    return total
 
 
 def prmt(e: Emitter, instr: Instr) -> None:

@@ -122,7 +122,10 @@ def check(e: Emitter, instr: Instr, where: Val, bytes_: int, values: list[Val] |
         e.call("void", "rt_counted", [*_who(e, site), ("ptr", e.spill(where))])
         return
     if e.unit.program.check_access:
-        races.record(e, _who(e, site), instr, e.spill(where), values)
+        pointer = e.spill(where)
+        races.record(e, _who(e, site), instr, pointer, values)
+        if e.defined is not None:
+            e.defined.address = pointer
         return
     group = e.groups.get(id(instr))
     if group is not None and (where.form is None or where.flat or where.form.stride == bytes_):

@@ -21,6 +21,7 @@ from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Instr, Not, Operand, Reg,
 
 if TYPE_CHECKING:
     from evoengineer.sim.codegen.bounds import CheckGroup
+    from evoengineer.sim.codegen.undefined import Definedness
     from evoengineer.sim.ptx.flow import Block
 
 FLOAT_BITS = {"half": 16, "i16": 16, "float": 32, "double": 64}
@@ -84,6 +85,9 @@ class Emitter:
         self.rounds: Rounds | None = None  # the same for how often it has run
         self.groups: dict[int, CheckGroup] = {}  # of the current block, see bounds.py
         self.instr: Instr | None = None
+        self.defined: Definedness | None = (
+            None  # undefined bits of registers, in code compiled for --check init
+        )
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -464,9 +468,16 @@ class Emitter:
     def string(self, text: str) -> str:
         """A pointer to a constant C string."""
         data = text.encode()
-        name = f"@str{self.unit.prefix}{self.count}_{len(self.strings)}"
+        name = f"@str{self.unit.prefix}b{self.block_index}_{len(self.strings)}"
         escaped = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02x}" for b in data)
         self.strings.append(f'{name} = private unnamed_addr constant [{len(data) + 1} x i8] c"{escaped}\\00"')
+        return name
+
+    def numbers(self, values: Sequence[int]) -> str:
+        """A pointer to constants of 32 bits."""
+        name = f"@numbers{self.unit.prefix}b{self.block_index}_{len(self.strings)}"
+        items = ", ".join(f"i32 {value}" for value in values)
+        self.strings.append(f"{name} = private unnamed_addr constant [{len(values)} x i32] [{items}]")
         return name
 
     def where(self) -> str:

@@ -191,7 +191,8 @@ def _linear(instr: Instr, strides: list[int]) -> int | None:
     if op == "sub" and len(mods) == 1:
         return strides[0] - strides[1]
     if op == "shl" and isinstance(instr.args[2], Imm):
-        return strides[0] << min(instr.args[2].value, 63)
+        count = instr.args[2].value & 0xFFFFFFFF
+        return strides[0] << count if count < int(kind[1:]) else 0
     if op in ("mul", "mad") and ("lo" in mods or "wide" in mods) and "cc" not in mods and "hi" not in mods:
         product = _product(instr, strides)
         if product is None:

@@ -78,8 +78,9 @@ class KernelImage:
         mode: str,
         check_access: bool,
         sm_count: int,
+        check_init: bool = False,
     ) -> None:
-        self.sm_count = sm_count
+        self.sm_count, self.check_init = sm_count, check_init
         self.module, self.kernel, self.shape, self.mode, self.check_access = (
             module,
             kernel,
@@ -88,7 +89,7 @@ class KernelImage:
             check_access,
         )
         started = time.perf_counter()
-        text = f"{_code_version()} {module.digest} {kernel} {shape} {mode} {check_access} {sm_count}"
+        text = f"{_code_version()} {module.digest} {kernel} {shape} {mode} {check_access} {check_init} {sm_count}"
         self.key = hashlib.sha256(text.encode()).hexdigest()[:40]
         self._libraries: list[object] = []
         self._program: Program | None = None
@@ -103,7 +104,13 @@ class KernelImage:
     def program(self) -> Program:
         if self._program is None:
             self._program = build_program(
-                self.module, self.kernel, self.shape, self.mode, self.check_access, self.sm_count
+                self.module,
+                self.kernel,
+                self.shape,
+                self.mode,
+                self.check_access,
+                self.sm_count,
+                self.check_init,
             )
         return self._program
 

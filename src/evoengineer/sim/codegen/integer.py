@@ -5,9 +5,8 @@ from __future__ import annotations
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.emitter import Emitter, Val, bits_of
 from evoengineer.sim.codegen.forms import Form
+from evoengineer.sim.codegen.origins import CARRY
 from evoengineer.sim.ptx.model import Instr
-
-CARRY = "%cc"  # the carry flag, kept like a register of the current block
 
 
 def operand_type(instr: Instr) -> tuple[str, int]:

@@ -63,10 +63,11 @@ def build_program(
     mode: str,
     check_access: bool,
     sm_count: int,
+    check_init: bool = False,
 ) -> Program:
     """Everything that `kernel` may run, parsed and laid out for blocks of this shape."""
     entry = module.functions[kernel]
-    program = Program(block_shape, mode == "varying" or check_access, check_access)
+    program = Program(block_shape, mode == "varying" or check_access, check_access, check_init)
     program.functions = {kernel: 0, **module.numbers}
     program.sm_count = sm_count
     program.kernels = frozenset(f.name for f in module.kernels)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from evoengineer.sim.codegen import abi
+from evoengineer.sim.codegen import abi, undefined
 from evoengineer.sim.codegen.emitter import Emitter
 from evoengineer.sim.codegen.translate import (
     Translator,
+    barrier_operands,
     function_text,
     take_reduction,
 )
 from evoengineer.sim.codegen.unit import FunctionUnit
 from evoengineer.sim.ptx.flow import Block
+from evoengineer.sim.ptx.model import Operand
 
 # -- SLOW --------------------------------------------------------------------------------------------
 
@@ -24,6 +26,9 @@ def slow_block(unit: FunctionUnit, index: int, counting: bool = False) -> tuple[
     e.mask, e.mask_bits = "%lanes", "%mask"
     e.start_block()
     if block.barrier is not None:
+        predicate = barrier_operands(block.barrier)[2]
+        if e.defined is not None and predicate is not None:
+            e.defined.require([predicate], block.barrier, undefined.REDUCTION)
         take_reduction(e, block.barrier, e.warp_field(abi.REDUCED, "i32"))
     e.body(block)
     e.store_slots(block.live_out)
@@ -35,6 +40,11 @@ def slow_block(unit: FunctionUnit, index: int, counting: bool = False) -> tuple[
 
 def _slow_end(e: Translator, block: Block) -> None:
     end = block.terminator
+    if e.defined is not None and end is not None and end.op in ("bra", "brx"):
+        deciding: list[Operand] = (
+            [end.guard] if end.guard is not None else [end.args[0]] if end.op == "brx" else []
+        )
+        e.defined.require(deciding, end, undefined.BRANCH)
     if end is None:
         _go(e, block.index + 1)
     elif end.op in ("ret", "exit", "trap"):

@@ -6,12 +6,15 @@ when it is reached, so that code which is never run does no harm.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from evoengineer.errors import UnsupportedError
-from evoengineer.sim.codegen import abi, bounds, calls, limits
+from evoengineer.sim.codegen import abi, bounds, calls, limits, undefined
 from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.handlers import HANDLERS
 from evoengineer.sim.codegen.moves import choose
-from evoengineer.sim.codegen.unit import EFFECTS, has_effect
+from evoengineer.sim.codegen.undefined_memory import ALL_RULES
+from evoengineer.sim.codegen.unit import EFFECTS, FunctionUnit, has_effect
 from evoengineer.sim.ptx.flow import Block, destinations
 from evoengineer.sim.ptx.model import Imm, Instr, Operand, Reg
 
@@ -20,6 +23,20 @@ class Translator(Emitter):
     """An emitter that knows how blocks begin and end."""
 
     buffers: calls.CallBuffers
+
+    def __init__(self, unit: FunctionUnit, fast: bool) -> None:
+        super().__init__(unit, fast)
+        self.defined = undefined.Definedness(self, ALL_RULES) if unit.program.check_init else None
+
+    def start_block(self) -> None:
+        super().start_block()
+        if self.defined is not None:
+            self.defined.known = {}
+
+    def store_slots(self, live_out: set[str]) -> None:
+        super().store_slots(live_out)
+        if self.defined is not None:
+            self.defined.store_slots(live_out)
 
     def unit_call_buffer(self, name: str) -> tuple[str, int]:
         return self.buffers.at[name]
@@ -40,20 +57,32 @@ class Translator(Emitter):
             self._around(instr, guard)
             return
         before = {name: self.register(name) for name in destinations(instr)}
+        kept = self._undefined_of(before)
+        guard_bits = self.defined.of(instr.guard, 1) if self.defined else None
         self._plain(instr)
         for name, old in before.items():
             self.write(Reg(name), choose(self, guard, self.env[name], old))
+        if self.defined is not None:
+            self.defined.blend(guard, guard_bits, kept)
+
+    def _undefined_of(self, names: Iterable[str]) -> dict[str, undefined.Undefined | None]:
+        return {name: self.defined.of_register(name) for name in names} if self.defined else {}
 
     def _plain(self, instr: Instr) -> None:
         limits.check_operands(instr)
         try:
             if instr.op == "call":
+                if self.defined is not None:
+                    self.defined.require_operands(instr)
                 calls.call(self, instr, self.buffers)
                 return
             handler = HANDLERS.get(instr.op)
             if handler is None:
                 raise self.unsupported(f"PTX instruction {instr.name}")
-            handler(self, instr)
+            if self.defined is not None:
+                self.defined.run(instr, handler)
+            else:
+                handler(self, instr)
         except UnsupportedError as error:
             self._refuse(instr, str(error))
 
@@ -81,6 +110,7 @@ class Translator(Emitter):
         old = {name: self.register(name) for name in names}
         for arg in instr.args:  # operands are read before the branch, so that later code may use them too
             self._touch(arg)
+        around = undefined.Around(self.defined, instr, guard, names) if self.defined is not None else None
         saved = (
             self.mask,
             self.mask_bits,
@@ -103,6 +133,8 @@ class Translator(Emitter):
         self.do(f"br i1 {some}, label %{go}, label %{done}")
         self.label(go)
         self._plain(instr)
+        if around is not None:
+            around.hold()
         merged_new = {}
         for name in names:
             new = self.env[name] if uniform else choose(self, guard, self.env[name], old[name])
@@ -120,6 +152,8 @@ class Translator(Emitter):
                 for x, y in zip(a.names, b.names, strict=True)
             ]
             self.write(Reg(name), Val(a.bits, a.form, phis, f"i{a.bits}"))
+        if around is not None:
+            around.merge()
 
     def _touch(self, operand: object) -> None:
         from evoengineer.sim.ptx.flow import operand_names

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evoengineer.errors import PtxError, UnsupportedError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
 from evoengineer.sim.codegen.limits import check_sizes
+from evoengineer.sim.codegen.origins import find_origins
+from evoengineer.sim.codegen.waiting import waiting_edges
 from evoengineer.sim.ptx.body import parse_body
 from evoengineer.sim.ptx.flow import (
     Flow,
@@ -52,6 +54,7 @@ class Program:
     block_shape: tuple[int, int, int]
     force_vectors: bool
     check_access: bool
+    check_init: bool = False
     symbols: dict[str, int] = field(default_factory=lambda: {GRID_WORKSPACE: 0})
     shared: dict[str, int] = field(default_factory=dict)  # shared variable → offset
     shared_bytes: int = 0  # static part
@@ -88,6 +91,9 @@ class FunctionUnit:
     # Once races.py has asked for them: registers whose value is of use, places of compare-and-swaps.
     read_registers: frozenset[str] | None = None
     compared_places: frozenset[tuple[str, int]] | None = None
+    # For --check init: registers that may be undefined → the reads behind them; frame offsets of their undefined bits.
+    origins: dict[str, int] = field(default_factory=dict)
+    shadow_slots: dict[str, int] = field(default_factory=dict)
 
     @property
     def prefix(self) -> str:
@@ -244,14 +250,20 @@ def make_unit(program: Program, function: Function) -> FunctionUnit:
     flow = build_flow(body, _widening_splits(body, forms))
     slots, frame_bytes = _frame(flow, forms)
     sites: dict[int, int] = {}
+    waits = waiting_edges(flow)
     for block in flow.blocks:
         for instr in ([block.barrier] if block.barrier else []) + block.instrs:
             loops = instr is block.terminator and any(s <= block.index for s in block.successors)
-            if instr.op in _SITE_OPS or loops or is_barrier(instr) or is_warp_sync(instr):
+            decides = program.check_init and instr.op in ("bra", "brx")
+            if instr.op in _SITE_OPS or loops or decides or is_barrier(instr) or is_warp_sync(instr):
                 sites[id(instr)] = len(program.sites)
-                program.sites.append(_site(instr, function.files))
+                info = _site(instr, function.files)
+                program.sites.append(replace(info, access=abi.WAIT_LOOP) if id(instr) in waits else info)
     unit = FunctionUnit(program, function, body, flow, forms, slots, frame_bytes, local_bytes, local_offsets,
                         params, -(-param_bytes // 8) * 8, results, -(-result_bytes // 8) * 8, sites)  # fmt: skip
+    if program.check_init:
+        unit.origins = find_origins(body, sites)
+        unit.shadow_slots, unit.frame_bytes = _shadow_slots(unit)
     check_sizes(unit)
     return unit
 
@@ -316,6 +328,18 @@ def _frame(flow: Flow, forms: dict[str, Form | None]) -> tuple[dict[str, tuple[i
             end += 32 * bits_of(flow.body.registers[name]) // 8
             end = -(-end // 64) * 64
     return slots, max(end, 64)
+
+
+def _shadow_slots(unit: FunctionUnit) -> tuple[dict[str, int], int]:
+    """Frame offsets of the undefined bits of registers that live across blocks, behind the registers themselves."""
+    from evoengineer.sim.codegen.emitter import bits_of
+
+    slots: dict[str, int] = {}
+    end = -(-unit.frame_bytes // 64) * 64
+    for name in sorted(unit.slots.keys() & unit.origins.keys()):
+        slots[name] = end
+        end += max(-(-32 * bits_of(unit.body.registers[name]) // 8 // 64) * 64, 64)
+    return slots, end
 
 
 _VECTOR = {"v2": 2, "v4": 4, "v8": 8}

@@ -214,8 +214,8 @@ def _take(e: Emitter, operand: Operand, pointer: str, kind: str) -> None:
         e.write(register, e.reload(pointer, bits, i))
 
 
-def mma(e: Emitter, instr: Instr) -> None:
-    """mma.sync: by the runtime, on fragments in memory."""
+def mma_description(e: Emitter, instr: Instr) -> tuple[tuple[str, str], tuple[str, str, str, str]]:
+    """The descriptor argument, and the types of a, b, c and d."""
     if instr.op == "mma" and ("sp" in instr.mods or any(m.startswith("sp::") for m in instr.mods)):
         raise e.unsupported(instr.name)
     kinds = [m for m in instr.mods if m in _MATRIX_TYPES]
@@ -229,8 +229,13 @@ def mma(e: Emitter, instr: Instr) -> None:
     matrix_shape(instr, b)
     for operand, which, kind in zip(instr.args, "cabc", (d, a, b, c), strict=True):
         check_count(instr, operand, fragment_registers(instr, which, kind, shape))
+    return _descriptor(shape, [a, b, c, d], flags), (a, b, c, d)
+
+
+def mma(e: Emitter, instr: Instr) -> None:
+    """mma.sync: by the runtime, on fragments in memory."""
+    descriptor, (a, b, c, d) = mma_description(e, instr)
     out = e.alloca((256 if d == "f64" else 128) * len(_registers(instr.args[0])))
-    descriptor = _descriptor(shape, [a, b, c, d], flags)
     operands = [_fragment(e, x, t) for x, t in zip(instr.args[1:4], (a, b, c), strict=True)]
     name = "rt_mma" if instr.op == "mma" else "rt_wmma_mma"
     e.call("void", name, [*_head(e), descriptor, ("ptr", out), *operands])
@@ -243,27 +248,39 @@ def wmma(e: Emitter, instr: Instr) -> None:
         mma(e, instr)
         return
     kind = next(m for m in reversed(instr.mods) if m in _MATRIX_TYPES)
-    layout = ("i32", str(int("col" in instr.mods)))
     saving = "store" in instr.mods
-    place = 0 if saving else 1
-    where = ("ptr", e.spill(address(e, instr.args[place], space_of(instr))))
+    where = ("ptr", e.spill(address(e, instr.args[0 if saving else 1], space_of(instr))))
     stride = "null"
     if len(instr.args) > 2:
         stride = e.spill(e.read(instr.args[2], 32))
     site = ("i32", str(e.unit.sites[id(instr)]))
-    matrix = "c" if saving else next(m for m in instr.mods if m in ("a", "b", "c"))
-    shape = matrix_shape(instr, kind, matrix == "c")
-    check_count(instr, instr.args[1 - place], fragment_registers(instr, matrix, kind, shape))
-    descriptor = _descriptor(shape, [kind] * 4, 0)
+    descriptor, layout, which, _ = wmma_description(instr)
+    if e.defined is not None:
+        e.defined.address, e.defined.stride = where[1], stride
     head = [("ptr", "%w"), site, ("i32", e.active_bits()), descriptor]
     if saving:
         data = _fragment(e, instr.args[1], kind)
         e.call("void", "rt_wmma_store", [*head, layout, data, where, ("ptr", stride)])
         return
-    which = ("i32", str("abc".index(matrix)))
     out = e.alloca((256 if kind == "f64" else 128) * len(_registers(instr.args[0])))
     e.call("void", "rt_wmma_load", [*head, which, layout, ("ptr", out), where, ("ptr", stride)])
     _take(e, instr.args[0], out, kind)
+
+
+def wmma_description(instr: Instr) -> tuple[tuple[str, str], tuple[str, str], tuple[str, str], int]:
+    """Of a load or store: descriptor, layout, which matrix, bits of a register."""
+    kind = next(m for m in reversed(instr.mods) if m in _MATRIX_TYPES)
+    saving = "store" in instr.mods
+    matrix = "c" if saving else next(m for m in instr.mods if m in ("a", "b", "c"))
+    shape = matrix_shape(instr, kind, matrix == "c")
+    check_count(instr, instr.args[1 if saving else 0], fragment_registers(instr, matrix, kind, shape))
+    layout = ("i32", str(int("col" in instr.mods)))
+    return (
+        _descriptor(shape, [kind] * 4, 0),
+        layout,
+        ("i32", str("abc".index(matrix))),
+        64 if kind == "f64" else 32,
+    )
 
 
 def ldmatrix(e: Emitter, instr: Instr) -> None:
@@ -277,9 +294,13 @@ def ldmatrix(e: Emitter, instr: Instr) -> None:
     check_count(instr, instr.args[1 if instr.op == "stmatrix" else 0], count)
     if instr.op == "stmatrix":
         where = ("ptr", e.spill(address(e, instr.args[0], "shared")))
+        if e.defined is not None:
+            e.defined.address = where[1]
         e.call("void", "rt_stmatrix", [*head, _fragment(e, instr.args[1], "b32"), where])
         return
     where = ("ptr", e.spill(address(e, instr.args[1], "shared")))
+    if e.defined is not None:
+        e.defined.address = where[1]
     out = e.alloca(128 * count)
     e.call("void", "rt_ldmatrix", [*head, ("ptr", out), where])
     _take(e, instr.args[0], out, "b32")

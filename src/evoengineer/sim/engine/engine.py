@@ -12,10 +12,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evoengineer.card.occupancy import KernelResources, blocks_per_multiprocessor
 from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.codegen import abi
-from evoengineer.sim.engine.modules import Module, place_module
+from evoengineer.sim.engine.acceptance import accept
+from evoengineer.sim.engine.modules import KernelInfo, Module, place_module
 from evoengineer.sim.engine.report import cuda_error, describe
+from evoengineer.sim.engine.undefined_results import UndefinedResults
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.native import Memory, launch, load_runtime
@@ -25,7 +28,7 @@ from evoengineer.sim.wire.protocol import CudaError
 # rest of a device's start.
 if TYPE_CHECKING:
     from evoengineer.sim.codegen.image import KernelImage
-    from evoengineer.sim.codegen.program import LinkedModule
+    from evoengineer.sim.timing.assemblers import Assemblers
     from evoengineer.sim.timing.profile import LaunchProfile
     from evoengineer.sim.timing.profiler import Profiler
     from evoengineer.sim.timing.totals import Totals
@@ -50,12 +53,14 @@ class Engine:
     def __init__(self, options: DeviceOptions, memory: Memory | None = None) -> None:
         self.options = options
         self.card = options.device.profile
+        self.undefined_results = UndefinedResults()
         self.memory = memory or Memory()
         self.mode = os.environ.get(MODE_VARIABLE, "optimised")
         if self.mode not in MODES:
             raise UsageError(f"{MODE_VARIABLE}={self.mode!r} is none of {', '.join(MODES)}")
         load_runtime()
         self._profiler: Profiler | None = None
+        self._assemblers: Assemblers | None = None
         self._counted = 0
         self._missed: dict[Hashable, frozenset[int]] = {}  # blocks that earlier samples did not stand for
         self._work = 0  # instructions since the last mark
@@ -87,8 +92,8 @@ class Engine:
         """What may be done until the next mark may be done again."""
         self._work = 0
 
-    def _active_profiler(self, module: LinkedModule) -> Profiler | None:
-        """What counts launches of the module; None while nothing is counted."""
+    def _active_profiler(self) -> Profiler | None:
+        """What counts launches; None while nothing is counted."""
         options = self.options
         if not options.sample_blocks:
             return None
@@ -96,9 +101,13 @@ class Engine:
             from evoengineer.sim.timing.profiler import Profiler
 
             self._profiler = Profiler(
-                self.card, self.memory, options.sample_blocks, options.sample_seed, self._missed
+                self.card,
+                self.memory,
+                options.sample_blocks,
+                options.sample_seed,
+                self._missed,
+                self._active_assemblers(),
             )
-        self._profiler.assemble(module)
         return self._profiler
 
     def touch(self, address: int, size: int) -> None:
@@ -115,8 +124,16 @@ class Engine:
         from evoengineer.sim.codegen.program import link
 
         linked = link(texts)
-        self._active_profiler(linked)
-        return place_module(linked, self.memory)
+        assemblers = self._active_assemblers()
+        assemblers.start(linked)
+        return accept(place_module(linked, self.memory), assemblers)
+
+    def _active_assemblers(self) -> Assemblers:
+        if self._assemblers is None:
+            from evoengineer.sim.timing.assemblers import Assemblers
+
+            self._assemblers = Assemblers(self.card.sm)
+        return self._assemblers
 
     def unload_module(self, module: Module) -> None:
         for variable in module.variables.values():
@@ -126,15 +143,18 @@ class Engine:
 
     def image(self, module: Module, kernel: str, block: tuple[int, int, int]) -> KernelImage:
         """The kernel compiled for this block shape."""
-        check_access = bool(self.options.checks & {"race", "init"})
-        key = (kernel, block, check_access)
+        checks = self.options.checks
+        check_access, check_init = bool(checks & {"race", "init"}), "init" in checks
+        key = (kernel, block, check_access, check_init)
         if key not in module.images:
             from evoengineer.sim.codegen.image import KernelImage
             from evoengineer.sim.codegen.program import refuse_unsupported
 
             refuse_unsupported(module.linked.functions[kernel])
             self._check_translated(module.linked.functions[kernel].text.count(";"))
-            image = KernelImage(module.linked, kernel, block, self.mode, check_access, self.card.sm_count)
+            image = KernelImage(
+                module.linked, kernel, block, self.mode, check_access, self.card.sm_count, check_init
+            )
             self._translated += image.plan.instructions
             module.images[key] = image
         return module.images[key]
@@ -174,7 +194,7 @@ class Engine:
         key: Hashable = None
         samples: tuple[int, ...] = ()
         buffers: tuple[int, ...] = ()
-        profiler = self._active_profiler(module.linked)
+        profiler = self._active_profiler()
         if profiler is not None:
             words = tuple(zip(info.param_offsets, info.param_sizes, strict=True))
             key = profiler.key(image, grid, shared_bytes, params, words)
@@ -190,7 +210,8 @@ class Engine:
         request.grid[:], request.block[:] = grid, block
         request.shared_bytes = shared_bytes
         request.flags = self._flags(image, cooperative)
-        request.threads, request.max_resident = options.threads, self._resident(block)
+        request.threads = options.threads
+        request.max_resident = max(self.resident_blocks(info, block, shared_bytes), 1)
         request.instruction_limit = self._instruction_limit()
         request.wall_limit_seconds = options.limits.max_seconds
         request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
@@ -204,6 +225,8 @@ class Engine:
             raise DeviceError(
                 report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
             )
+        if image.check_init:
+            self.undefined_results.note(self.memory.undefined_notes(), image)
         profile = None
         if profiler is not None:
             if samples:
@@ -265,9 +288,10 @@ class Engine:
         flags |= abi.REVERSED if self.options.block_order == "reversed" else 0
         return flags
 
-    def _resident(self, block: tuple[int, int, int]) -> int:
-        threads = block[0] * block[1] * block[2]
-        return max(1, self.card.sm_count * (self.card.max_threads_per_sm // max(threads, 1)))
+    def resident_blocks(self, kernel: KernelInfo, block: tuple[int, int, int], shared_bytes: int) -> int:
+        """How many blocks fit on the card at once; `shared_bytes` of static and dynamic shared memory."""
+        resources = KernelResources(block[0] * block[1] * block[2], shared_bytes, kernel.registers)
+        return self.card.sm_count * blocks_per_multiprocessor(self.card, resources)
 
     def _rough_ns(self, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]) -> float:
         """Without counting: every thread runs every PTX instruction once, at the card's peak rate."""

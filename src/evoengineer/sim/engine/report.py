@@ -43,27 +43,32 @@ def describe(
     text = error.text.decode(errors="replace").strip()
     lines = [_headline(name, error, text)]
     function = next((f.name for f in image.plan.functions if f.number == error.function), image.kernel)
-    place = _source(image, error.site)
+    place = source_line(image, error.site)
     lines.append(f"    at {demangle(function)}{f' in {place}' if place else ''}")
     if function != image.kernel:
         lines.append(f"    called from kernel {demangle(image.kernel)}")
-    lines.append(f"    by thread {_triple(error.tid)} in block {_triple(error.ctaid)}")
+    lines.append(f"    by thread {triple(error.tid)} in block {triple(error.ctaid)}")
     if bin(error.lanes).count("1") > 1:
         lines.append(f"    lanes of the warp concerned: 0x{error.lanes:08x}")
     if name == "race":
-        other = _source(image, error.other_site)
-        block_of = f" in block {_triple(error.other_ctaid)}" if error.space != abi.SPACES["shared"] else ""
-        lines.append(f"    with thread {_triple(error.other_tid)}{block_of}{f' in {other}' if other else ''}")
+        other = source_line(image, error.other_site)
+        block_of = f" in block {triple(error.other_ctaid)}" if error.space != abi.SPACES["shared"] else ""
+        lines.append(f"    with thread {triple(error.other_tid)}{block_of}{f' in {other}' if other else ''}")
+    if name == "barrier_divergence" and (other := source_line(image, error.other_site)):
+        lines.append(f"    the others wait in {other}")
+    if name == "uninitialised":
+        place = source_line(image, error.other_site)
+        lines.append(f"    {text}{f' in {place}' if place else ''}")
     lines += _memory_lines(name, error)
     if name in ("wall_limit", "instruction_budget"):
         option = "--max-seconds" if name == "wall_limit" else "--max-instructions"
         lines.append(f"    {option} sets this limit; 0 means none")
-    if text and text not in lines[0] and not _memory_lines(name, error):
+    if text and text not in lines[0] and name != "uninitialised" and not _memory_lines(name, error):
         lines += [f"    {line}" for line in text.splitlines()]
     instruction = image.plan.sites[error.site].text if error.site < len(image.plan.sites) else ""
     if instruction:
         lines.append(f"    PTX: {instruction}")
-    lines.append(f"    grid {_triple(grid)}, block {_triple(block)}")
+    lines.append(f"    grid {triple(grid)}, block {triple(block)}")
     return "\n".join(f"========= {line}" for line in lines)
 
 
@@ -121,12 +126,12 @@ def _memory_lines(name: str, error: ErrorRecord) -> list[str]:
     ]
 
 
-def _source(image: KernelImage, site: int) -> str:
+def source_line(image: KernelImage, site: int) -> str:
     if site >= len(image.plan.sites):
         return ""
     info = image.plan.sites[site]
     return f"{Path(info.file).name}:{info.line}" if info.line and info.file else ""
 
 
-def _triple(values: Iterable[int]) -> str:
+def triple(values: Iterable[int]) -> str:
     return "(" + ",".join(str(value) for value in values) + ")"

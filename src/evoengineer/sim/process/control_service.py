@@ -30,6 +30,7 @@ class ControlService:
             "configure": self._configure,
             "read": self._read,
             "write": self._write,
+            "first_undefined": self._first_undefined,
             "allocations": self._allocations,
             "new_client": self._new_client,
         }
@@ -67,6 +68,15 @@ class ControlService:
         self._server.drain()
         found = self._server.commands.memory.read_bytes(head["address"], head["bytes"])
         return ({"ok": False}, b"") if found is None else ({"ok": True}, found)
+
+    def _first_undefined(self, head: dict[str, Any], data: bytes) -> Answer:
+        self._server.drain()
+        commands, address = self._server.commands, head["address"]
+        offset = commands.memory.first_undefined(address, head["bytes"])
+        report = (
+            "" if offset is None else self._server.context.engine.undefined_results.describe(address + offset)
+        )
+        return {"offset": offset, "report": report}, b""
 
     def _write(self, head: dict[str, Any], data: bytes) -> Answer:
         self._server.drain()

@@ -38,13 +38,6 @@ def launch_problem(
     return 0
 
 
-def cooperative_problem(profile: Profile, grid: Extent, block: Extent) -> int:
-    """All blocks of a cooperative launch must fit on the card at once."""
-    blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
-    room = profile.sm_count * max(profile.max_threads_per_sm // threads, 1)
-    return CudaError.COOPERATIVE_TOO_LARGE if blocks > room else 0
-
-
 @contextmanager
 def deadline(seconds: float, doing: str) -> Iterator[None]:
     """Give up on code that takes too long to read or translate (0: never). Calls into LLVM are waited for."""

@@ -141,8 +141,6 @@ class KernelCommands:
             )
         params = bytes(payload[protocol.LAUNCH.size :])
         problem = guards.launch_problem(context.card, loaded.kernel, grid, block, shared_bytes, len(params))
-        if not problem and cooperative:
-            problem = guards.cooperative_problem(context.card, grid, block)
         if problem:
             raise CallError(problem)
         context.note("stream", stream)
@@ -151,6 +149,10 @@ class KernelCommands:
             static_bytes = context.engine.image(loaded.module, name, block).plan.shared_bytes
         if static_bytes + shared_bytes > context.card.shared_bytes_per_block_optin:
             raise CallError(CudaError.INVALID_VALUE)
+        if cooperative:
+            room = context.engine.resident_blocks(loaded.kernel, block, static_bytes + shared_bytes)
+            if grid[0] * grid[1] * grid[2] > room:
+                raise CallError(CudaError.COOPERATIVE_TOO_LARGE)
         elapsed_ns, profile = None, None
         try:
             result = context.engine.launch(

@@ -145,5 +145,9 @@ class MemoryCommands:
             return b""
         return ctypes.string_at(address, size) if self._library.rt_is_live(address, size) else None
 
+    def first_undefined(self, address: int, size: int) -> int | None:
+        """Offset of the first byte that nobody has written (while `init` is among the checks)."""
+        return self._memory.first_undefined(address, size) if self._library.rt_is_live(address, size) else 0
+
     def write_bytes(self, address: int, data: bytes) -> bool:
         return int(self._library.rt_transfer_write(address, data, len(data))) == 0

@@ -6,6 +6,8 @@ Scopes of inline assembly are flattened: a register, label or parameter declared
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from evoengineer.errors import PtxError
 from evoengineer.sim.ptx.model import (
@@ -72,6 +74,8 @@ class _BodyParser:
         self.function = function
         self.body = Body([], {}, {}, [], {}, {}, {})
         self.scopes: list[dict[str, str]] = [{}]  # names declared in each open scope → unique names
+        # Of each open scope: branches to labels, by name as written. Which label is meant shows at the scope's end.
+        self.branches: list[list[tuple[str, Callable[[str], None]]]] = [[]]
         self.call_scope: list[bool] = [False]
         self.location = (0, 0)
         self.serial = 0
@@ -92,23 +96,23 @@ class _BodyParser:
         while text:
             if text[0] == "{":
                 self.scopes.append({})
+                self.branches.append([])
                 self.call_scope.append(False)
                 text = text[1:].lstrip()
             elif text[0] == "}":
-                self.scopes.pop()
+                self._end_scope()
                 if self.call_scope.pop():
                     self.body.splits.add(len(self.body.instrs))
                 text = text[1:].lstrip()
             elif (label := _LABEL.match(text)) is not None:
                 name, text = label.group(1), text[label.end() :].lstrip()
                 if text.startswith(".branchtargets"):
-                    targets = tuple(self._label(t) for t in re.findall(r"[\w$]+", text[14:]))
-                    self.body.branch_targets[name] = targets
+                    self._branch_table(name, re.findall(r"[\w$]+", text[14:]))
                     return
                 if text.startswith(".callprototype"):
                     self.body.prototypes[name] = _parse_prototype(text[14:])
                     return
-                self.body.labels[self._label(name, define=True)] = len(self.body.instrs)
+                self.body.labels[self._define_label(name)] = len(self.body.instrs)
             elif text[0] == ".":
                 self._directive(text)
                 return
@@ -144,12 +148,39 @@ class _BodyParser:
         )
         return inverse
 
-    def _label(self, name: str, define: bool = False) -> str:
+    def _define_label(self, name: str) -> str:
         """Labels inside inline-assembly scopes are local to the scope."""
-        if define and len(self.scopes) > 1 and not name.startswith("$L__"):
+        if len(self.scopes) > 1 and not name.startswith("$L__"):
             self.serial += 1
             self.scopes[-1][name] = f"{name}@{self.serial}"
         return self._resolve(name)
+
+    def _end_scope(self) -> None:
+        """Branches to the scope's own labels find them, also those further down; others may mean outer ones."""
+        names, branches = self.scopes.pop(), self.branches.pop()
+        for name, settle in branches:
+            if name in names:
+                settle(names[name])
+            else:
+                self.branches[-1].append((name, settle))
+
+    def _branch_table(self, name: str, targets: list[str]) -> None:
+        table = list(targets)
+
+        def settle(place: int, label: str) -> None:
+            table[place] = label
+            self.body.branch_targets[name] = tuple(table)
+
+        self.body.branch_targets[name] = tuple(table)
+        for place, target in enumerate(targets):
+            self.branches[-1].append((target, partial(settle, place)))
+
+    def _branch(self, instr: Instr, name: str) -> None:
+        def settle(label: str) -> None:
+            instr.args = (Sym(label),)
+
+        settle(name)
+        self.branches[-1].append((name, settle))
 
     def _resolve(self, name: str) -> str:
         for scope in reversed(self.scopes):
@@ -222,8 +253,11 @@ class _BodyParser:
             return self._call(mods, rest, guard, negated, whole)
         if op in VIDEO_OPS:  # selectors and signs of operands: codegen/video.py reads them from the text
             rest = re.sub(r"(?<=\w)\.[bh]\d+|-(?=\s*%)", "", rest)
-        args = tuple(self._operand(a) for a in _split(rest))
-        return Instr(op, tuple(mods), args, guard, negated, self.location, " ".join(whole.split()))
+        args = () if op == "bra" else tuple(self._operand(a) for a in _split(rest))
+        instr = Instr(op, tuple(mods), args, guard, negated, self.location, " ".join(whole.split()))
+        if op == "bra":
+            self._branch(instr, rest.strip())
+        return instr
 
     def _call(self, mods: list[str], rest: str, guard: Reg | None, negated: bool, whole: str) -> Instr:
         parts = _split(rest)

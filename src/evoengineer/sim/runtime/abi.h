@@ -119,7 +119,10 @@ struct Function {
 };
 
 enum Space : uint8_t { kGeneric = 0, kGlobal = 1, kShared = 2, kLocal = 3, kConst = 4, kParam = 5 };
-enum Access : uint8_t { kLoad = 0, kStore = 1, kAtomic = 2, kNoAccess = 3 };
+enum Access : uint8_t {
+    kLoad = 0, kStore = 1, kAtomic = 2, kNoAccess = 3,
+    kWaitLoop = 4,  // no access either: a branch back into a loop that only waits (codegen/waiting.py)
+};
 
 // A place in the program that may fail. Python knows its source line and text.
 struct Site {
@@ -175,6 +178,17 @@ struct ErrorRecord {
     uint32_t allocation_state;
     uint32_t other_ctaid[3];   // race: the other thread's block
     char text[512];            // further detail, plain English
+};
+
+// Undefined bits that a launch put into device memory (--check init): whose, and where they had been read.
+struct UndefinedNote {
+    uint64_t address, bytes;
+    uint32_t site;             // of the store
+    uint32_t read_site;        // of the thread's latest read of undefined bits, ~0 = none
+    uint32_t function;
+    uint32_t ctaid[3];
+    uint32_t tid[3];
+    uint32_t reserved;
 };
 
 struct Busy { uint64_t block, instructions; };  // a block of the grid, and what its warps ran

@@ -6,7 +6,8 @@
 //
 // Divergence. Threads that end early (`if (i >= n) return;`) are excused from later barriers. Threads
 // that went around a barrier and carried on are not: the last block that they ran comes after the
-// barrier and can't lead back to it.
+// barrier and can't lead back to it. Nor may some threads wait at one __syncthreads() of the program and
+// others at another, though a GPU counts them together. (One that the compiler has copied keeps its line.)
 #include <cstdio>
 #include <cstring>
 
@@ -64,6 +65,25 @@ void check_divergence(WarpState* w, const Barrier& b) {
                       b.arrived, threads);
         leave(w, Request::kFailed);
     }
+}
+
+// Threads that come to barrier 0 while others wait at another place where the program has one.
+void check_place(WarpState* w, const Arrival& a, const Barrier& b) {
+    const Function& kernel = w->worker->launch->functions[0];
+    if (a.id || a.count || a.block >= kernel.block_count || b.block >= kernel.block_count) return;
+    uint32_t here = kernel.blocks[a.block].member, there = kernel.blocks[b.block].member;
+    if (!here || !there || here == there) return;
+    BlockState& block = *w->block;
+    uint32_t lanes[kMaxWarps] = {};
+    for (uint32_t i = 0; i < block.warp_count; i++) lanes[i] = lanes_waiting(&block.warps[i], a.id);
+    lanes[w->warp_index] &= ~a.lanes;
+    char threads[160];
+    list_threads(threads, sizeof threads, lanes, block.warp_count);
+    describe(w, kBarrierDivergence, a.site, a.lanes);
+    w->worker->record.other_site = b.site;
+    describe_text(w, "this thread comes to one barrier while threads %s of the block wait at another: every thread "
+                  "must reach the same one", threads);
+    leave(w, Request::kFailed);
 }
 
 void let_go(WarpState* w, uint32_t id, const Barrier& b) {
@@ -146,6 +166,8 @@ void barrier_arrive(WarpState* w, const Arrival& a) {
         fail(w, kIllegalInstruction, a.site, a.lanes,
              "barrier %u is used for %u threads here, but by others at the same time for %u "
              "(0 stands for the whole block)", a.id, a.count, b.count);
+    } else {
+        check_place(w, a, b);
     }
     if (a.kind != kBarArrive) b.warps |= 1u << w->warp_index;
     else b.one_way = true;

@@ -117,12 +117,15 @@ void begin_warp(WarpState& w, const BlockState& b, const Launch& launch) {
     w.live = w.exist;
     w.activation = nullptr;
     w.fast_wait = 0;
-    w.spins = 0;
+    w.spins = w.waited = 0;
+    w.wait_site = kNoSite;
     w.barrier_line = 0;
     w.counted_time = 0;
     w.clock = launch.clock_start;
     w.ticks = w.ticks_given = w.worker->run->first_quantum;
     w.status = WarpStatus::kRunnable;
-    if (launch.flags & kCheckInit)
-        begin_local_checks(&w, w.local_base, uint64_t(launch.functions[0].local_bytes) * kLanes);
+    if (launch.flags & kCheckInit) {
+        memset(w.frame, 0, launch.functions[0].frame_bytes);  // no register has undefined bits yet
+        begin_local_checks(&w, w.local_base, uint64_t(launch.functions[0].local_bytes) * kLanes, false);
+    }
 }

@@ -12,6 +12,8 @@ struct Range {
     bool cacheable;  // for all lanes of all warps of this worker, until the launch ends
 };
 
+constexpr uint64_t kMostParameterBytes = 32764;  // of a kernel
+
 uint32_t log2_of(uint32_t align) { return align ? uint32_t(__builtin_ctz(align)) : 0; }
 
 // Lets the inline check pass for what a site touches at once (`span` bytes) anywhere in the range. The
@@ -55,20 +57,24 @@ uint32_t resolve(WarpState* w, uint32_t lane, uint8_t space, uint64_t address, A
         if (space == kLocal || !find_allocation(*w->worker, address, &a)) return kOutOfBounds;
         if (a.state == kStateFreed) return kFreed;
         if (a.kind == kKindArray) return kOutOfBounds;
+        // Constant banks and parameters are windows of their own: what lies elsewhere is not seen through them.
+        if (space == kConst && a.kind != kKindConstant) return kOutOfBounds;
+        if (space == kParam && address - w->params >= kMostParameterBytes) return kOutOfBounds;
         if (a.kind == kKindConstant && writes) return kWriteToConst;
         *range = {a.start, a.bytes, a.kind != kKindHeap};
         return kNoError;
     }
     LocalRange local;
-    if ((space == kGeneric || space == kLocal) && is_local(w, address)) {
+    if ((space == kGeneric || space == kLocal || space == kParam) && is_local(w, address)) {
         if (!find_local(w, lane, address, &local)) return kOutOfBounds;
         *range = {local.start, local.bytes, false};
         return kNoError;
     }
     // Parameters of the kernel, whose address may be taken; they are not to be written.
     uint64_t params = run.launch->functions[0].param_bytes;
-    if (space != kLocal && !writes && address - w->params < (params ? params : 4096)) {
-        *range = {w->params, params ? params : 4096, false};
+    if (!params) params = kMostParameterBytes;
+    if ((space == kGeneric || space == kParam || space == kConst) && !writes && address - w->params < params) {
+        *range = {w->params, params, false};
         return kNoError;
     }
     return kOutOfBounds;
@@ -185,7 +191,7 @@ void check_lane(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, ui
     // The site may describe another operand of the instruction: the address says which space it is.
     Range range;
     check_one(w, site, lane, address, bytes, natural(bytes), kGeneric, access, &range);
-    if (w->worker->launch->flags & (kCheckRace | kCheckInit)) record_access(w, site, lane, address, bytes, access);
+    if (w->worker->launch->flags & kCheckRace) record_access(w, site, lane, address, bytes, access);
 }
 
 void check_lanes(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes,

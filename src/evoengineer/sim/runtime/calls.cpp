@@ -70,7 +70,11 @@ void rt_call(Warp* warp, uint32_t mask, uint32_t function, const uint8_t* args, 
     a.args_bytes = f.param_bytes;
     w->frames_top += (f.frame_bytes + 63) / 64 * 64;
     w->locals_top += (local_bytes + 255) / 256 * 256;
-    if (w->worker->launch->flags & kCheckInit) begin_local_checks(w, w->local_base, local_bytes);
+    if (w->worker->launch->flags & kCheckInit) {
+        memset(a.frame, 0, f.frame_bytes);
+        begin_local_checks(w, w->args, args_bytes, true);  // undefined bits are not followed into calls
+        begin_local_checks(w, w->local_base, local_bytes, false);
+    }
     enter_function(w, a, mask);
     w->activation = a.parent;
     w->local_base = caller_local;

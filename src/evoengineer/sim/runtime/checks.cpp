@@ -1,7 +1,7 @@
 // The costlier checks (--check race, --check init), done at every access of code compiled for them.
 //
 // Races: see checks.h. Each byte of shared memory remembers its last write and two of its last reads.
-// Initialisation. Each byte has a shadow byte that is set when it is written.
+// Initialisation: checks_init.cpp.
 #include "checks.h"
 
 #include <cstdio>
@@ -24,29 +24,8 @@ bool ordered(RaceState& r, const SharedMark& mark, uint32_t thread) {
 
 const char* verb(bool writes, bool atomic) { return atomic ? "updates atomically" : writes ? "writes" : "reads"; }
 
-// The shadow bytes of an address, or null if it is not tracked.
-uint8_t* shadow_of(WarpState* w, uint64_t address) {
-    if (address - w->shared_base < w->shared_bytes)
-        return w->block->races->written.data() + (address - w->shared_base);
-    if (is_local(w, address)) {
-        const Fibre& f = *w->fibre;
-        return f.local_shadow ? f.local_shadow + (address - reinterpret_cast<uint64_t>(f.locals)) : nullptr;
-    }
-    return memory_shadow(address);
-}
-
-void check_initialised(const Touch& t) {
-    uint8_t* shadow = shadow_of(t.w, t.address);
-    if (!shadow) return;
-    if (t.access != kStore && memchr(shadow, 0, t.bytes))
-        fail_access(t.w, kUninitialised, t.site, 1u << t.lane, t.address, t.bytes, t.access);
-    if (t.access != kLoad) memset(shadow, 1, t.bytes);
-}
-
 void record(const Touch& t) {
-    uint32_t flags = t.w->worker->launch->flags;
-    if (flags & kCheckInit) check_initialised(t);
-    if (!(flags & kCheckRace)) return;
+    if (!(t.w->worker->launch->flags & kCheckRace)) return;
     bool shared = t.address - t.w->shared_base < t.w->shared_bytes;
     if (!shared && !in_device_arena(t.address) && !in_host_arena(t.address)) return;
     if (t.order & kAcquire) acquire(t.w, t.lane, t.address);
@@ -62,7 +41,7 @@ void access(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses,
     const Site& s = w->worker->launch->sites[site];
     rt_checkv(w, site, mask, addresses);
     count_site(w, site, mask, addresses);
-    if (!(w->worker->launch->flags & (kCheckRace | kCheckInit))) return;
+    if (!(w->worker->launch->flags & kCheckRace)) return;
     begin_instruction(w);
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = uint32_t(__builtin_ctz(rest));
@@ -138,7 +117,7 @@ void begin_checks(BlockState& block) {
     const Launch& launch = *block.worker->launch;
     if (!block.races) block.races = new RaceState;
     RaceState& r = *block.races;
-    if (launch.flags & kCheckInit) r.written.assign(launch.shared_bytes, 0);
+    if (launch.flags & kCheckInit) begin_init_checks(r, launch.shared_bytes);
     if (!(launch.flags & kCheckRace)) return;
     uint32_t threads = block.warp_count * kLanes;
     if (r.threads != threads) {
@@ -159,12 +138,6 @@ void begin_checks(BlockState& block) {
 void begin_launch_checks() {
     forget_global();
     forget_all_released();
-}
-
-void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes) {
-    if (!bytes) return;
-    fibre_need_shadow(*w->fibre);
-    if (uint8_t* shadow = shadow_of(w, base)) memset(shadow, 0, bytes);
 }
 
 void begin_instruction(WarpState* w) {

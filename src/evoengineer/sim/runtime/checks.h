@@ -56,6 +56,8 @@ struct GlobalMark {
     uint16_t strong;
 };
 
+struct UndefinedReads;
+
 struct RaceState {
     uint32_t phase = 0;   // never starts again, so that marks of earlier blocks are old
     uint32_t serial = 0;
@@ -63,7 +65,8 @@ struct RaceState {
     bool clocks_moved = false;   // since the phase began
     bool across_warps = false;   // also between warps
     std::vector<ByteMarks> bytes;
-    std::vector<uint8_t> written;
+    std::vector<uint8_t> defined;            // bits of shared memory; checks_init.cpp
+    UndefinedReads* undefined = nullptr;     // once there was one
     std::vector<uint32_t> clocks;  // [thread][of thread]
     std::vector<uint32_t> joined[kBarriers];
     // Between blocks.
@@ -111,6 +114,7 @@ struct OtherThread {
 };
 [[noreturn]] void fail_race(const Touch& t, uint64_t at, const OtherThread& other);
 
+void begin_init_checks(RaceState& r, uint64_t shared_bytes);  // checks_init.cpp
 void record_shared(const Touch& t);
 void record_global(const Touch& t);  // checks_global.cpp
 void forget_global();                // before each launch

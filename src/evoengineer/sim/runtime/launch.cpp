@@ -20,7 +20,20 @@ constexpr uint32_t kFlushToZero = 0x8040;  // FTZ and DAZ in mxcsr
 constexpr uint32_t kDefaultMxcsr = 0x1f80;
 
 int64_t quantum(const Run& run, uint32_t spins) {
+    if (run.probing) return 0;
     return run.spins ? std::max(kSpinQuantum >> std::min(spins, 8u), kLeastSpinQuantum) : kQuantum;
+}
+
+// Whether the warp waits in a loop, and is still in the one it was in.
+void note_wait(Run& run, WarpState* w) {
+    const bool waits = run.launch->sites[w->site].access == kWaitLoop;
+    if (waits && w->site == w->wait_site) {
+        w->waited++;
+        return;
+    }
+    w->wait_site = waits ? w->site : kNoSite;
+    w->waited = 0;
+    run.moved = true;
 }
 
 void fill_threads(Run& run, const Launch& launch) {
@@ -125,7 +138,10 @@ void rt_tick(Warp* warp) {
         describe_late(w);
         leave(w, Request::kFailed);
     }
-    if (run.spins) w->spins++;
+    if (run.spins) {
+        w->spins++;
+        note_wait(run, w);
+    }
     w->ticks = w->ticks_given = quantum(run, w->spins);
     if (run.spins) leave(w, Request::kYield);
 }
@@ -145,5 +161,6 @@ uint32_t rt_sizeof_function() { return sizeof(Function); }
 uint32_t rt_sizeof_site() { return sizeof(Site); }
 uint32_t rt_sizeof_error_record() { return sizeof(ErrorRecord); }
 uint32_t rt_sizeof_launch() { return sizeof(Launch); }
+uint32_t rt_sizeof_undefined_note() { return sizeof(UndefinedNote); }
 
 }  // extern "C"

@@ -21,6 +21,7 @@ constexpr uint64_t kAlign = 256;                    // alignment of allocations,
 constexpr uint64_t kLarge = 1ull << 20;             // from here on whole pages, given back when freed
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kShadow = 0x400000000000ull;     // shadow byte of kDeviceArena + i: kShadow + i
+constexpr uint8_t kDefined = 0xff;                  // shadow of a byte whose bits are all defined
 constexpr size_t kQuarantineEntries = 4096;
 constexpr uint64_t kQuarantineBytes = 8ull << 30;   // address space only
 
@@ -279,7 +280,7 @@ uint64_t rt_alloc(uint32_t kind, uint64_t bytes) {
     m.table.emplace(start, Entry{{start, bytes, kStateLive, kind}, reserved});
     m.used[kind] += bytes;
     if (kind != kKindHeap) m.generation.fetch_add(1, std::memory_order_release);
-    set_shadow(start, reserved, starts_initialised(kind));
+    set_shadow(start, reserved, starts_initialised(kind) ? kDefined : 0);
     return start;
 }
 
@@ -362,10 +363,10 @@ void rt_track_initialised(int32_t on) {
         m.shadow_mapped = true;
     }
     m.tracking = true;
-    for (auto& [start, entry] : m.table) set_shadow(start, entry.allocation.bytes, 1);
+    for (auto& [start, entry] : m.table) set_shadow(start, entry.allocation.bytes, kDefined);
 }
 
-void rt_mark_initialised(uint64_t address, uint64_t bytes) { set_shadow(address, bytes, 1); }
+void rt_mark_initialised(uint64_t address, uint64_t bytes) { set_shadow(address, bytes, kDefined); }
 
 void rt_copy_initialised(uint64_t to, uint64_t from, uint64_t bytes) {
     uint8_t* to_shadow = memory_shadow(to);
@@ -373,7 +374,18 @@ void rt_copy_initialised(uint64_t to, uint64_t from, uint64_t bytes) {
     if (const uint8_t* from_shadow = memory_shadow(from))
         memmove(to_shadow, from_shadow, bytes);
     else
-        memset(to_shadow, 1, bytes);
+        memset(to_shadow, kDefined, bytes);
+}
+
+uint64_t rt_first_undefined(uint64_t address, uint64_t bytes) {
+    const uint8_t* shadow = memory_shadow(address);
+    uint64_t at = shadow ? 0 : bytes;
+    for (uint64_t word; at + 8 <= bytes; at += 8) {
+        memcpy(&word, shadow + at, 8);
+        if (~word) break;
+    }
+    while (at < bytes && shadow[at] == kDefined) at++;
+    return at;
 }
 
 }  // extern "C"

@@ -39,8 +39,8 @@ uint64_t memory_generation();
 inline bool in_device_arena(uint64_t address) { return address - kDeviceArena < (1ull << 44); }
 inline bool in_host_arena(uint64_t address) { return address - kHostArena < (1ull << 44); }
 
-// Tracking of initialised bytes (--check init): one shadow byte per byte of device memory, non-zero
-// once written; null while tracking is off, or for an address that is not tracked.
+// Tracking of initialised memory (--check init): one shadow byte per byte of device memory, its bits set
+// where they are defined; null while tracking is off, or for an address that is not tracked.
 uint8_t* memory_shadow(uint64_t address);
 
 extern "C" {
@@ -57,4 +57,5 @@ void rt_free_all(uint32_t kind);         // 0 = all kinds; nothing is quarantine
 void rt_track_initialised(int32_t on);   // what exists already counts as initialised
 void rt_mark_initialised(uint64_t address, uint64_t bytes);
 void rt_copy_initialised(uint64_t to, uint64_t from, uint64_t bytes);  // for copies on the device
+uint64_t rt_first_undefined(uint64_t address, uint64_t bytes);  // offset of the first byte that is not defined, or `bytes`
 }

@@ -21,6 +21,7 @@ RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-Wall", "-pthread", "-fno-math-e
 DEVICE_ARENA, DEVICE_ARENA_BYTES = 0x300000000000, 96 << 30
 HOST_ARENA, HOST_ARENA_BYTES = 0x200000000000, 64 << 30
 STAGING_BYTES = 64 << 20
+_MOST_NOTES = 4096  # kMostNotes in checks_init.cpp
 
 
 def build_shared(
@@ -62,6 +63,8 @@ def load_runtime() -> c.CDLL:
         "rt_track_initialised": (None, [c.c_int32]),
         "rt_mark_initialised": (None, [u64, u64]),
         "rt_copy_initialised": (None, [u64, u64, u64]),
+        "rt_first_undefined": (u64, [u64, u64]),
+        "rt_undefined_notes": (u64, [c.POINTER(structs.UndefinedNote), u64]),
         "rt_heap_limit": (None, [u64]),
         "rt_output_drain": (c.c_size_t, [c.c_char_p, c.c_size_t]),
         "rt_output_size": (c.c_size_t, []),
@@ -153,6 +156,16 @@ class Memory:
 
     def copy_initialised(self, to: int, source: int, size: int) -> None:
         self._library.rt_copy_initialised(to, source, size)
+
+    def first_undefined(self, address: int, size: int) -> int | None:
+        """Offset of the first byte that nobody has written; None if there is none, or nobody keeps track."""
+        offset = int(self._library.rt_first_undefined(address, size))
+        return offset if offset < size else None
+
+    def undefined_notes(self) -> list[structs.UndefinedNote]:
+        """What launches have put into device memory that was not defined, since the last time."""
+        room = (structs.UndefinedNote * _MOST_NOTES)()
+        return list(room[: int(self._library.rt_undefined_notes(room, _MOST_NOTES))])
 
 
 def launch(request: structs.Launch) -> int:

@@ -45,17 +45,17 @@ public:
     }
 
     // Completes the copies of the lanes in `mask` that were committed at least `n` + 1 groups ago.
-    void complete(uint32_t mask, uint32_t n) {
+    void complete(WarpState* w, uint32_t mask, uint32_t n) {
         for (size_t k = 0; k < count_; ++k) {
             Copy& copy = ring_[(head_ + k) % ring_.size()];
-            perform(copy, older(copy.group, committed, n) & mask & copy.mask);
+            perform(w, copy, older(copy.group, committed, n) & mask & copy.mask);
         }
         drop_done();
     }
-    void complete_all(uint32_t mask) {
+    void complete_all(WarpState* w, uint32_t mask) {
         for (size_t k = 0; k < count_; ++k) {
             Copy& copy = ring_[(head_ + k) % ring_.size()];
-            perform(copy, mask & copy.mask);
+            perform(w, copy, mask & copy.mask);
         }
         drop_done();
     }
@@ -71,9 +71,11 @@ private:
         head_ = 0;
     }
 
-    static void perform(Copy& copy, uint32_t lanes) {
+    static void perform(WarpState* w, Copy& copy, uint32_t lanes) {
         if (!lanes) return;
         copy.mask &= ~lanes;
+        if (launch_of(w).flags & kCheckInit)
+            for_each_lane(lanes, [&](uint32_t i) { copy_defined(w, copy.dst[i], copy.src[i], copy.take[i], copy.bytes); });
         if (copy.contiguous && lanes == kFullMask) {
             std::memcpy(reinterpret_cast<void*>(copy.dst[0]),
                         reinterpret_cast<const void*>(copy.src[0]), size_t(copy.bytes) * kLanes);
@@ -168,7 +170,7 @@ Sizes classify(const uint32_t* take, uint32_t bytes) {
 }  // namespace
 
 void async_complete_all(WarpState* warp, uint32_t mask) {
-    if (warp->async) static_cast<Pending*>(warp->async)->complete_all(mask);
+    if (warp->async) static_cast<Pending*>(warp->async)->complete_all(warp, mask);
 }
 
 extern "C" {
@@ -211,7 +213,7 @@ void rt_cp_async_commit(Warp* w, uint32_t mask) {
 
 // cp.async.wait_group n: at most the n youngest committed groups of a lane stay pending.
 void rt_cp_async_wait(Warp* w, uint32_t mask, uint32_t n) {
-    if (state(w)->async) static_cast<Pending*>(state(w)->async)->complete(mask, n);
+    if (state(w)->async) static_cast<Pending*>(state(w)->async)->complete(state(w), mask, n);
 }
 
 void rt_cp_async_wait_all(Warp* w, uint32_t mask) { async_complete_all(state(w), mask); }

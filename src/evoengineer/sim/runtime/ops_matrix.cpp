@@ -21,6 +21,24 @@ void transpose(const uint16_t* from, uint16_t* to) {
         for (uint32_t column = 0; column < 8; column++) to[column * 8 + row] = from[row * 8 + column];
 }
 
+void from_rows(uint32_t matrices, uint32_t transposed, const uint8_t* rows, uint32_t* d) {
+    for (uint32_t i = 0; i < matrices; i++) {
+        if (transposed)
+            transpose(reinterpret_cast<const uint16_t*>(rows) + i * 64, reinterpret_cast<uint16_t*>(d) + i * 64);
+        else
+            std::memcpy(d + i * 32, rows + i * kMatrixBytes, kMatrixBytes);
+    }
+}
+
+void to_rows(uint32_t matrices, uint32_t transposed, const uint32_t* s, uint8_t* rows) {
+    for (uint32_t i = 0; i < matrices; i++) {
+        if (transposed)
+            transpose(reinterpret_cast<const uint16_t*>(s) + i * 64, reinterpret_cast<uint16_t*>(rows) + i * 64);
+        else
+            std::memcpy(rows + i * kMatrixBytes, s + i * 32, kMatrixBytes);
+    }
+}
+
 }  // namespace
 
 extern "C" void rt_ldmatrix(Warp* w, uint32_t site, uint32_t mask, uint32_t matrices, uint32_t transposed,
@@ -31,12 +49,25 @@ extern "C" void rt_ldmatrix(Warp* w, uint32_t site, uint32_t mask, uint32_t matr
     for (uint32_t lane = 0; lane < 8 * matrices; lane++)
         if (lanes >> lane & 1)
             std::memcpy(rows + lane * kRowBytes, reinterpret_cast<const void*>(address[lane]), kRowBytes);
-    for (uint32_t i = 0; i < matrices; i++) {
-        if (transposed)
-            transpose(reinterpret_cast<const uint16_t*>(rows) + i * 64, reinterpret_cast<uint16_t*>(d) + i * 64);
-        else
-            std::memcpy(d + i * 32, rows + i * kMatrixBytes, kMatrixBytes);
-    }
+    from_rows(matrices, transposed, rows, d);
+}
+
+// The undefined bits of what ldmatrix reads, and those that stmatrix writes (s may be null); see checks_init.cpp.
+extern "C" void rt_undefined_ldmatrix(Warp* w, uint32_t site, uint32_t mask, uint32_t matrices, uint32_t transposed,
+                                      uint32_t* d, const uint64_t* address) {
+    const uint32_t lanes = providers(mask, matrices);
+    alignas(64) uint8_t rows[32 * kRowBytes] = {};
+    uint64_t lines[kLanes];
+    std::memcpy(lines, address, sizeof lines);
+    undefined_lines(state(w), site, lanes, lines, kRowBytes, rows);
+    from_rows(matrices, transposed, rows, d);
+}
+
+extern "C" void rt_undefined_stmatrix(Warp* w, uint32_t site, uint32_t mask, uint32_t matrices, uint32_t transposed, const uint32_t* s,
+                                      const uint64_t* address) {
+    alignas(64) uint8_t rows[4 * kMatrixBytes];
+    if (s) to_rows(matrices, transposed, s, rows);
+    define_lines(state(w), site, providers(mask, matrices), address, kRowBytes, s ? rows : nullptr);
 }
 
 extern "C" void rt_stmatrix(Warp* w, uint32_t site, uint32_t mask, uint32_t matrices, uint32_t transposed,
@@ -44,12 +75,7 @@ extern "C" void rt_stmatrix(Warp* w, uint32_t site, uint32_t mask, uint32_t matr
     const uint32_t lanes = providers(mask, matrices);
     touch(w, site, lanes, address, kRowBytes, kStore);
     alignas(64) uint8_t rows[4 * kMatrixBytes];
-    for (uint32_t i = 0; i < matrices; i++) {
-        if (transposed)
-            transpose(reinterpret_cast<const uint16_t*>(s) + i * 64, reinterpret_cast<uint16_t*>(rows) + i * 64);
-        else
-            std::memcpy(rows + i * kMatrixBytes, s + i * 32, kMatrixBytes);
-    }
+    to_rows(matrices, transposed, s, rows);
     for (uint32_t lane = 0; lane < 8 * matrices; lane++)
         if (lanes >> lane & 1)
             std::memcpy(reinterpret_cast<void*>(address[lane]), rows + lane * kRowBytes, kRowBytes);

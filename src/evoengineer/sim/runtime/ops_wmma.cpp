@@ -99,27 +99,50 @@ static void check_layout(Warp* w, uint32_t site, uint32_t mask, const Operand& o
              o.columns, o.bits);
 }
 
+// What a load takes from memory.
+struct Loaded {
+    Matrix s;
+    Operand o;
+    uint32_t which, type;
+    bool whole_parts;
+    uint64_t lines[kLanes];
+
+    Loaded(Warp* w, uint32_t site, uint32_t mask, uint64_t desc, uint32_t which_, uint32_t layout, const uint64_t* address,
+           const uint32_t* stride)
+        : s(desc), which(which_) {
+        if (which == kB) s.a = s.b;  // the descriptor of a load need not name the other operand
+        type = which == kA ? s.a : which == kB ? s.b : s.c;
+        o = operand_of(s, which, layout, type);
+        whole_parts = (which == kA && !o.column_major) || (which == kB && o.column_major);
+        check_layout(w, site, mask, o, whole_parts);
+        find_lines(o, mask, address, stride, lines);
+    }
+
+    void gather_to(uint32_t* d) const {
+        if (whole_parts && o.bits == 64) gather_lines<32>(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
+        else if (whole_parts) gather_lines<16>(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
+        else if (o.bits == 8) gather(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
+        else if (o.bits == 16) gather(s, which, o, lines, reinterpret_cast<uint16_t*>(d));
+        else if (o.bits == 32) gather(s, which, o, lines, d);
+        else gather(s, which, o, lines, reinterpret_cast<uint64_t*>(d));
+        if (type == kF16 && which != kC) {
+            const uint32_t used = o.rows * o.columns / 64;
+            for (uint32_t reg = used; reg < 8; reg++) std::memcpy(d + reg * 32, d + reg % used * 32, 128);
+        }
+    }
+};
+
+static void scatter_to(const Matrix& s, const Operand& o, const uint64_t* lines, const uint32_t* d) {
+    if (o.bits == 16) scatter(s, o, lines, reinterpret_cast<const uint16_t*>(d));
+    else if (o.bits == 32) scatter(s, o, lines, d);
+    else scatter(s, o, lines, reinterpret_cast<const uint64_t*>(d));
+}
+
 extern "C" void rt_wmma_load(Warp* w, uint32_t site, uint32_t mask, uint64_t desc, uint32_t which, uint32_t layout,
                              uint32_t* d, const uint64_t* address, const uint32_t* stride) {
-    Matrix s(desc);
-    if (which == kB) s.a = s.b;  // the descriptor of a load need not name the other operand
-    const uint32_t type = which == kA ? s.a : which == kB ? s.b : s.c;
-    const Operand o = operand_of(s, which, layout, type);
-    const bool whole_parts = (which == kA && !o.column_major) || (which == kB && o.column_major);
-    check_layout(w, site, mask, o, whole_parts);
-    uint64_t lines[kLanes];
-    find_lines(o, mask, address, stride, lines);
-    touch(w, site, line_mask(o), lines, o.line_bytes(), kLoad);
-    if (whole_parts && o.bits == 64) gather_lines<32>(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
-    else if (whole_parts) gather_lines<16>(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
-    else if (o.bits == 8) gather(s, which, o, lines, reinterpret_cast<uint8_t*>(d));
-    else if (o.bits == 16) gather(s, which, o, lines, reinterpret_cast<uint16_t*>(d));
-    else if (o.bits == 32) gather(s, which, o, lines, d);
-    else gather(s, which, o, lines, reinterpret_cast<uint64_t*>(d));
-    if (type == kF16 && which != kC) {
-        const uint32_t used = o.rows * o.columns / 64;
-        for (uint32_t reg = used; reg < 8; reg++) std::memcpy(d + reg * 32, d + reg % used * 32, 128);
-    }
+    const Loaded matrix(w, site, mask, desc, which, layout, address, stride);
+    touch(w, site, line_mask(matrix.o), matrix.lines, matrix.o.line_bytes(), kLoad);
+    matrix.gather_to(d);
 }
 
 extern "C" void rt_wmma_store(Warp* w, uint32_t site, uint32_t mask, uint64_t desc, uint32_t layout,
@@ -130,7 +153,29 @@ extern "C" void rt_wmma_store(Warp* w, uint32_t site, uint32_t mask, uint64_t de
     uint64_t lines[kLanes];
     find_lines(o, mask, address, stride, lines);
     touch(w, site, line_mask(o), lines, o.line_bytes(), kStore);
-    if (o.bits == 16) scatter(s, o, lines, reinterpret_cast<const uint16_t*>(d));
-    else if (o.bits == 32) scatter(s, o, lines, d);
-    else scatter(s, o, lines, reinterpret_cast<const uint64_t*>(d));
+    scatter_to(s, o, lines, d);
+}
+
+// The undefined bits of what a load reads, and those that a store writes (d may be null); see checks_init.cpp.
+
+constexpr uint32_t kMostLineBytes = 1024;  // 128 elements of 8 bytes
+
+extern "C" void rt_undefined_wmma_load(Warp* w, uint32_t site, uint32_t mask, uint64_t desc, uint32_t which,
+                                       uint32_t layout, uint32_t* d, const uint64_t* address, const uint32_t* stride) {
+    Loaded matrix(w, site, mask, desc, which, layout, address, stride);
+    alignas(64) uint8_t room[kLanes * kMostLineBytes];
+    undefined_lines(state(w), site, line_mask(matrix.o), matrix.lines, matrix.o.line_bytes(), room);
+    matrix.gather_to(d);
+}
+
+extern "C" void rt_undefined_wmma_store(Warp* w, uint32_t site, uint32_t mask, uint64_t desc, uint32_t layout, const uint32_t* d,
+                                        const uint64_t* address, const uint32_t* stride) {
+    const Matrix s(desc);
+    const Operand o = operand_of(s, kC, layout, s.d);
+    uint64_t lines[kLanes], copies[kLanes];
+    find_lines(o, mask, address, stride, lines);
+    alignas(64) uint8_t room[kLanes * kMostLineBytes];
+    for (uint32_t i = 0; i < kLanes; i++) copies[i] = reinterpret_cast<uint64_t>(room + size_t(i) * o.line_bytes());
+    if (d) scatter_to(s, o, copies, d);
+    define_lines(state(w), site, line_mask(o), lines, o.line_bytes(), d ? room : nullptr);
 }

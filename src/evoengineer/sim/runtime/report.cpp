@@ -24,6 +24,8 @@ const char* kind_name(uint32_t kind) {
 
 using ull = unsigned long long;
 
+constexpr uint64_t kLocalWindow = 0x1000000;  // where a thread's local memory starts, in messages
+
 // Where `address` lies with respect to a range, in words.
 void place(char* text, size_t room, uint64_t address, uint64_t start, uint64_t bytes,
            const char* what) {
@@ -45,6 +47,7 @@ void describe(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes) {
     r.function = w->activation ? w->activation->function : 0;
     r.site = site;
     r.lanes = lanes;
+    r.other_site = kNoSite;
     if (site < w->worker->launch->site_count) {
         r.access = w->worker->launch->sites[site].access;
         r.space = w->worker->launch->sites[site].space;
@@ -76,8 +79,8 @@ void fail(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, const char
     abort();
 }
 
-void fail_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uint64_t address,
-                 uint64_t bytes, Access access) {
+void describe_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uint64_t address,
+                     uint64_t bytes, Access access) {
     describe(w, code, site, lanes);
     ErrorRecord& r = w->worker->record;
     r.address = address;
@@ -103,7 +106,9 @@ void fail_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uin
         LocalRange range;
         uint32_t lane = lanes ? uint32_t(__builtin_ctz(lanes)) : 0;
         if (nearest_local(w, lane, address, &range)) {
-            r.allocation = range.start;
+            // Where it lies in this process says nothing and differs from run to run.
+            r.address = kLocalWindow + (address - range.start);
+            r.allocation = kLocalWindow;
             r.allocation_bytes = range.bytes;
             r.allocation_state = kStateLive;
             place(r.text, sizeof r.text, address, range.start, range.bytes,
@@ -126,6 +131,11 @@ void fail_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uin
             snprintf(r.text, sizeof r.text, "not an address in device memory");
         }
     }
+}
+
+void fail_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uint64_t address,
+                 uint64_t bytes, Access access) {
+    describe_access(w, code, site, lanes, address, bytes, access);
     leave(w, Request::kFailed);
     abort();
 }

@@ -39,6 +39,8 @@ struct WarpState : Warp {
     struct Exchange* exchange; // exchange.cpp: an operation that lanes elsewhere take part in
     uint32_t barrier_line;     // of the barrier it came to last (BlockInfo::member), 0 = none
     uint32_t spins;            // slices in a row that ended in rt_tick or rt_yield
+    uint32_t wait_site;        // of the loop that it waits in (kWaitLoop), or kNoSite
+    uint32_t waited;           // calls of rt_tick in a row from there
     WarpStatus status;
 };
 
@@ -99,6 +101,13 @@ void check_lanes(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* ad
 // The same for one lane.
 void check_lane(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, uint64_t bytes,
                 Access access);
+// For operations on whole lines (--check init): replaces addresses by those of their undefined bits, copied to `room`;
+// whether there are any. And the reverse: `undefined` may be null. (checks_init.cpp)
+bool undefined_lines(WarpState* w, uint32_t site, uint32_t mask, uint64_t* addresses, uint32_t bytes, uint8_t* room);
+void define_lines(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t bytes,
+                  const uint8_t* undefined);
+// A copy of `take` bytes; the rest of `bytes` becomes defined.
+void copy_defined(WarpState* w, uint64_t to, uint64_t from, uint32_t take, uint32_t bytes);
 // Memory that changes hands: earlier accesses to it do not count in the race check (checks_global.cpp).
 void race_forget(uint64_t start, uint64_t bytes);
 
@@ -116,6 +125,9 @@ void rt_access_ordered(Warp*, uint32_t site, uint32_t mask, const uint64_t* addr
 void rt_access_store(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t order,
                      const uint8_t* data, uint32_t element);
 void rt_fenced(Warp*, uint32_t mask, uint32_t whole_card);
+void rt_undefined_load(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint8_t* out,
+                       uint32_t element, uint32_t count);                      // checks_init.cpp
+void rt_undefined_used(Warp*, uint32_t site, uint32_t lanes, uint32_t use, const uint32_t* sites, uint32_t count);
 uint32_t rt_barrier(Warp*, uint32_t id, uint32_t count, uint32_t kind, uint32_t predmask);
 void rt_call(Warp*, uint32_t mask, uint32_t function, const uint8_t* args, uint8_t* results,
              uint32_t site);                                                   // dispatch.cpp

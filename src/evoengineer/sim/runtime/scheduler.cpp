@@ -145,7 +145,7 @@ Slice run_slice(Worker& k, BlockState& b) {
             case Request::kFailed:
                 return Slice::kFailed;
             case Request::kWait:
-                w.spins = 0;
+                w.spins = w.waited = 0;
                 result = Slice::kProgress;
                 break;
             default:
@@ -172,11 +172,56 @@ void retire(Worker& k, size_t position, bool abandoned) {
     k.free_blocks.push_back(b);
 }
 
+// --- blocks that wait for each other for ever ---
+
+constexpr uint32_t kLeastWaits = 64;     // calls of rt_tick from a waiting loop before anything is suspected
+constexpr uint32_t kProbeRounds = 512;   // more than it takes the dispatcher to favour a starved group of lanes
+
+// Does every warp that could run wait in a loop, for at least so long?
+bool all_wait(const Worker& k, uint32_t ticks) {
+    for (const BlockState* b : k.active)
+        for (uint32_t i = 0; i < b->warp_count; i++) {
+            const WarpState& w = b->warps[i];
+            if (w.status == WarpStatus::kWaiting || w.status == WarpStatus::kDone) continue;
+            if (w.wait_site == kNoSite || w.waited < ticks) return false;
+        }
+    return true;
+}
+
+void describe_stuck(Worker& k) {
+    const Run& run = *k.run;
+    WarpState* first = nullptr;
+    for (BlockState* b : k.active)
+        for (uint32_t i = 0; i < b->warp_count && !first; i++)
+            if (b->warps[i].status == WarpStatus::kSpinning) first = &b->warps[i];
+    describe(first, kDeadlock, first->wait_site, first->live);
+    if (run.next.load() < run.blocks)
+        describe_text(first, "this thread waits in a loop, as all others do, for blocks that cannot start: %zu of %llu "
+                      "fit on the card at once", k.active.size(), static_cast<unsigned long long>(run.blocks));
+    else
+        describe_text(first, "this thread waits in a loop, as all others do that have not ended, and none is left to "
+                      "change what it waits for");
+}
+
+// Nothing has moved in this round, and no further block may start. Suspects a deadlock, then makes sure: if every warp
+// goes round its waiting loop and nowhere else, nothing can ever change. Returns whether it is one.
+bool is_stuck(Worker& k, uint32_t* rounds) {
+    Run& run = *k.run;
+    if (run.workers > 1) return false;
+    if (run.probing && !run.moved) return ++*rounds > kProbeRounds && all_wait(k, kLeastWaits);
+    const bool suspect = !run.probing && all_wait(k, kLeastWaits);
+    *rounds = 0;
+    run.moved = false;
+    run.probing = suspect;
+    return false;
+}
+
 void run_resident(Worker& k) {
     Run& run = *k.run;
     const Launch& launch = *k.launch;
     k.active.clear();
     k.free_blocks.clear();
+    uint32_t rounds = 0;
     uint64_t wanted = launch.flags & kCooperative ? (run.blocks + run.workers - 1) / run.workers : 1;
     for (uint64_t i = 0; i < wanted && admit(k); i++) {}
     while (!k.active.empty()) {
@@ -212,6 +257,7 @@ void run_resident(Worker& k) {
             describe_late(&k.active[0]->warps[0]);
             keep_record(k, k.active[0]->index);
         }
+        if (progress) run.probing = false;
         if (progress || !run.spins) continue;
         // Everything only spins: what it waits for may be in blocks that have not started.
         wanted = k.active.size() * 2;
@@ -219,7 +265,13 @@ void run_resident(Worker& k) {
         uint32_t limit = launch.flags & kCooperative ? ~0u : std::max(launch.max_resident, 1u);
         while (k.active.size() < wanted && run.resident.load() < limit && admit(k)) more = true;
         wanted = std::max<uint64_t>(k.active.size(), 1);
-        if (!more) sched_yield();
+        if (more) continue;
+        if (!k.active.empty() && is_stuck(k, &rounds)) {
+            describe_stuck(k);
+            keep_record(k, k.active[0]->index);
+            run.stop = 0;
+        }
+        sched_yield();
     }
 }
 

@@ -22,6 +22,8 @@ struct Run {
     uint32_t mxcsr;
     int64_t first_quantum;          // Warp::ticks of a warp that starts
     bool spins;                     // kSpins or kCooperative: warps yield, blocks become resident
+    bool probing = false;           // to see whether all that is left only waits: warps yield at every back edge
+    bool moved = false;             // since then, some warp has left its loop
     bool solo;                      // no warp ever waits: all share the worker's one fibre
     double deadline;                // on the monotonic clock; 0 = none
     std::atomic<uint64_t> spent{0}; // instructions so far (totals.h)
@@ -85,6 +87,9 @@ void on_native_stack(WarpState* w, void (*service)(Worker&, void*), void* argume
 
 // Fills the worker's error record for a warp (report.cpp).
 void describe(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes);
+// The same for an access: also what lies at `address`.
+void describe_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes, uint64_t address, uint64_t bytes,
+                     Access access);
 void describe_text(WarpState* w, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 // dispatch.cpp
@@ -108,7 +113,7 @@ void describe_deadlock(BlockState& block);
 // checks.cpp
 void begin_launch_checks();
 void begin_checks(BlockState& block);                     // before a block's warps start
-void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes);
+void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes, bool defined);  // checks_init.cpp
 void begin_instruction(WarpState* w);                     // accesses of one instruction do not race
 void record_access(WarpState* w, uint32_t site, uint32_t lane, uint64_t address, uint64_t bytes,
                    Access access);                        // after the bounds check

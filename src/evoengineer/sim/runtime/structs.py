@@ -102,6 +102,21 @@ class ErrorRecord(c.Structure):
     )
 
 
+class UndefinedNote(c.Structure):
+    """Undefined bits that a launch has put into device memory."""
+
+    _fields_ = (
+        ("address", c.c_uint64),
+        ("bytes", c.c_uint64),
+        ("site", c.c_uint32),
+        ("read_site", c.c_uint32),
+        ("function", c.c_uint32),
+        ("ctaid", c.c_uint32 * 3),
+        ("tid", c.c_uint32 * 3),
+        ("reserved", c.c_uint32),
+    )
+
+
 class Busy(c.Structure):
     """A block of the grid, and how many instructions its warps ran."""
 
@@ -150,6 +165,7 @@ SIZES: dict[str, type[c.Structure]] = {
     "site": Site,
     "error_record": ErrorRecord,
     "launch": Launch,
+    "undefined_note": UndefinedNote,
 }
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from evoengineer.card.profile import Profile
 from evoengineer.sim.codegen.image import KERNELS, KernelImage
-from evoengineer.sim.codegen.program import LinkedModule
 from evoengineer.sim.runtime.native import Memory, load_runtime
 from evoengineer.sim.timing.analysis import analyse
+from evoengineer.sim.timing.assemblers import Assemblers
 from evoengineer.sim.timing.code import KernelCode, kernel_code
 from evoengineer.sim.timing.counters import read_counters, replay
 from evoengineer.sim.timing.profile import ENOUGH_AGREEMENT, LaunchProfile
-from evoengineer.sim.timing.ptxas import Assembler, Resources
+from evoengineer.sim.timing.ptxas import Resources
 from evoengineer.sim.timing.report import launch_profile
 from evoengineer.sim.timing.residency import Residency, Stretch
 from evoengineer.sim.timing.sampling import choose_blocks, weigh_blocks
@@ -55,10 +55,11 @@ class Profiler:
         sample_blocks: int,
         sample_seed: int,
         missed: dict[Hashable, frozenset[int]],
+        assemblers: Assemblers,
     ) -> None:
         """`missed` are blocks of kernels and grids that earlier samples did not stand for; it is added to."""
         self._card, self._memory, self._limit, self._seed = card, memory, sample_blocks, sample_seed
-        self._assemblers: dict[str, Assembler] = {}
+        self._assemblers = assemblers
         self._machine: dict[str, dict[str, MachineCode]] = {}
         self._codes: dict[str, KernelCode] = {}
         self._measured: OrderedDict[Hashable, Measured] = OrderedDict()
@@ -72,12 +73,6 @@ class Profiler:
         low = address - start
         self.residency.touch({start: Stretch(low, low + size, float(size))})
 
-    def assemble(self, module: LinkedModule) -> None:
-        """Start ptxas on a module's texts; results are asked for when the first kernel has been counted."""
-        for text in module.texts:
-            if text not in self._assemblers and ".entry" in text:
-                self._assemblers[text] = Assembler(text, self._card.sm)
-
     def samples(self, image: KernelImage, grid: tuple[int, int, int]) -> tuple[int, ...]:
         """Blocks to count; those with most work among them, if samples without them told something else last time."""
         many = grid[0] * grid[1] * grid[2] > _MANY_BLOCKS
@@ -90,17 +85,14 @@ class Profiler:
 
     def resources(self, image: KernelImage, guess: int) -> Resources:
         """Registers and spills of a kernel, from ptxas if it could be asked."""
-        text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
-        assembler = self._assemblers.get(text)
-        known = assembler.result().resources.get(image.kernel) if assembler else None
+        known = self._assemblers.of_kernel(image.module, image.kernel).resources.get(image.kernel)
         return known or Resources(guess, 0, 0, estimated=True)
 
     def code(self, image: KernelImage) -> KernelCode:
         """A kernel's code as the model needs it, from disk if it was read before."""
         if image.key not in self._codes:
             text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
-            assembler = self._assemblers.get(text)
-            cubin = assembler.result().cubin if assembler else b""
+            cubin = self._assemblers.of_kernel(image.module, image.kernel).cubin
             # Reading PTX and cubin again would take a while for large kernels.
             key = f"{image.key}.{hashlib.sha256(_reader_version().encode() + cubin).hexdigest()[:16]}.code"
             found = KERNELS.get_object(key, KernelCode)

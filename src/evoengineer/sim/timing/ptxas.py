@@ -1,12 +1,15 @@
 """NVIDIA's assembler on a module's PTX: registers, spills, shared memory and machine code of each kernel.
 
 One run per PTX text, started in the background when the module is loaded; what came of it is kept on disk. The
-ptxas is the one that builds use. Without it (or if it refuses) the figures are estimates, and say so.
+ptxas is the one that builds use. Without it the figures are estimates, and say so. It runs on text that anybody may
+have written: within limits, and never longer than this process.
 """
 
 from __future__ import annotations
 
 import re
+import resource
+import signal
 import subprocess
 import threading
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ from pathlib import Path
 
 from evoengineer.errors import ToolchainError
 from evoengineer.files import Cache, digest, scratch_folder
+from evoengineer.lifetime import die_with_parent
 from evoengineer.toolchain.compilers import find_toolchain
 from evoengineer.toolchain.ptxas import parse_usage
 from evoengineer.toolchain.toolkit import file_identity, toolkit_of
@@ -22,7 +26,13 @@ from evoengineer.toolchain.toolkit import file_identity, toolkit_of
 _LOWEST = 75  # of CUDA 13's ptxas
 # Volta's multiprocessor holds as many threads as GA100's, twice as many as Turing's: ptxas spends registers alike.
 _FOR_VOLTA = 80
-_TIMEOUT_SECONDS = 120
+_TIMEOUT_SECONDS = 1200  # wall time, in case it hangs: work is bounded by CPU time
+_LIMITS = {
+    resource.RLIMIT_CPU: 120,
+    resource.RLIMIT_AS: 8 << 30,
+    resource.RLIMIT_FSIZE: 512 << 20,
+    resource.RLIMIT_CORE: 0,
+}
 _ASSEMBLED = Cache("ptxas")
 
 
@@ -40,6 +50,8 @@ class Resources:
 class Assembly:
     resources: dict[str, Resources]
     cubin: bytes  # empty: ptxas is not there, or refused the text
+    refusal: str = ""  # what it said when it refused
+    failure: str = ""  # why it could not do its work, which says nothing of the text
 
 
 class Assembler:
@@ -59,8 +71,10 @@ class Assembler:
     def _run(self) -> None:
         try:
             self._assembly = _assemble(self._text, self._sm)
-        except (OSError, subprocess.SubprocessError):
-            self._assembly = Assembly({}, b"")
+        except _Refused as error:
+            self._assembly = Assembly({}, b"", refusal=str(error))
+        except (OSError, subprocess.SubprocessError) as error:
+            self._assembly = Assembly({}, b"", failure=f"ptxas could not be run: {error}")
 
 
 @cache
@@ -84,15 +98,24 @@ def _assemble(text: str, sm: int) -> Assembly:
     kept = _ASSEMBLED.get_object(key, tuple)
     if kept is None:
         kept = _run_ptxas(ptxas, arch, text)
-        if kept is None:
-            return Assembly({}, b"")
         _ASSEMBLED.put_object(key, kept)
     said, cubin = kept
     return Assembly(_resources(said), cubin)
 
 
-def _run_ptxas(ptxas: Path, arch: str, text: str) -> tuple[str, bytes] | None:
-    """What it says and makes; None if it refuses the text."""
+class _Refused(Exception):
+    """ptxas does not accept the text; the message is what it said."""
+
+
+def _caged() -> None:
+    """(In the child.) Limits, and an end with the process that started it."""
+    for kind, most in _LIMITS.items():
+        resource.setrlimit(kind, (most, most))
+    die_with_parent()
+
+
+def _run_ptxas(ptxas: Path, arch: str, text: str) -> tuple[str, bytes]:
+    """What it says and makes."""
     with scratch_folder() as scratch:
         source, output = scratch / "kernel.ptx", scratch / "kernel.cubin"
         source.write_text(text)
@@ -107,8 +130,24 @@ def _run_ptxas(ptxas: Path, arch: str, text: str) -> tuple[str, bytes] | None:
             "-o",
             str(output),
         ]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
-        return None if run.returncode else (run.stdout + run.stderr, output.read_bytes())
+        run = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+            preexec_fn=_caged,
+        )
+        said = run.stdout + run.stderr
+        if run.returncode in (-signal.SIGXCPU, -signal.SIGXFSZ):
+            raise _Refused(
+                f"{said}\nptxas needs more than {_LIMITS[resource.RLIMIT_CPU]} seconds of CPU time, or more space"
+            )
+        if run.returncode < 0:
+            raise OSError(f"it was ended by signal {-run.returncode}")
+        if run.returncode:
+            raise _Refused(said.replace(str(source), "kernel.ptx"))
+        return said, output.read_bytes()
 
 
 def _resources(said: str) -> dict[str, Resources]:
