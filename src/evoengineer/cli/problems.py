@@ -30,9 +30,14 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     )
     show.add_argument("--json", action="store_true", help="the same as JSON")
     show.set_defaults(command=show_command)
-    check = commands.add_parser("check", help="validate a problem; refuses degenerate ones")
+    check = commands.add_parser(
+        "check", help="validate a problem: degenerate ones, the baseline, and broken copies of it"
+    )
     check.add_argument(
         "problem", metavar="PROBLEM", help="a name, a folder with problem.py, or a KernelBench file"
+    )
+    check.add_argument(
+        "--no-mutants", action="store_true", help="leave out the mutation score, which takes a minute or so"
     )
     check.set_defaults(command=check_command)
 
@@ -102,7 +107,8 @@ def check_command(options: argparse.Namespace) -> int:
     if description.problem.baseline is None:
         print(f"{name}: has no baseline.cu; judging needs --baseline")
         return 0
-    return _judge_baseline(description)
+    failed = _judge_baseline(description)
+    return failed if failed or options.no_mutants else _mutation_score(description)
 
 
 def findings_of(name: str, path: Path) -> list[str]:
@@ -124,6 +130,23 @@ def _judge_baseline(description: Description) -> int:
     verdict = judge_once(description.problem.baseline.read_text(encoding="utf-8"), description)
     print(f"{description.problem.name}: baseline is {verdict.outcome}: {verdict.summary}")
     return 0 if verdict.valid else 1
+
+
+def _mutation_score(description: Description) -> int:
+    from evoengineer.judge.mutation_score import Fate, judge_mutants
+
+    name, fates = description.problem.name, []
+    for judged in judge_mutants(description):
+        fates.append(judged.fate)
+        outcome = f" ({judged.outcome})" if judged.fate is Fate.KILLED else ""
+        print(f"{name}: {judged.fate}{outcome}: {judged.mutant.kind}: {judged.mutant.change}", flush=True)
+    killed, survived = fates.count(Fate.KILLED), fates.count(Fate.SURVIVED)
+    left_out = len(fates) - killed - survived
+    print(
+        f"{name}: {killed} of {killed + survived} mutants of the baseline are found out"
+        + (f"; {left_out} compile to the same code or not at all" if left_out else "")
+    )
+    return 1 if survived else 0
 
 
 def _value(data: Any) -> str:
