@@ -1,15 +1,20 @@
 # Everything runs in a virtual environment of its own in .venv, which the first target makes.
 #
-#   make demo     judge a kernel and evolve a faster one   make lint     ruff and mypy
-#   make test     the test suite                          make bench    the speed ratios
+#   make demo     judge a kernel and evolve a faster one   make lint     style, types and the import graph
+#   make test     the test suite                          make fuzz     random examples and random kernels
+#   make bench    the speed ratios                        make docs     the examples in README.md and docs/ again
+#   make integrity   hostile kernels must be caught, honest ones must pass
 #
-# PYTHON=... chooses the interpreter (3.11 or newer), TESTS=... the tests to run, JOBS=... how many at once.
+# PYTHON=... chooses the interpreter (3.11 or newer), TESTS=... the tests to run, JOBS=... how many at once,
+# KERNELS=... and SEED=... how many kernels `make fuzz` makes up, and which.
 
 SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 TESTS ?= tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+KERNELS ?= 200
+SEED ?= $(shell date +%s)
 
 # NVIDIA's compiler comes from PyPI when the machine has none. The choice is part of the stamp's name, so
 # that `make` installs the wheels when nvcc goes away.
@@ -20,13 +25,13 @@ TORCH := torch==2.13.0
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: setup demo test lint format docs bench clean help
+.PHONY: setup demo test integrity lint fuzz format docs bench clean help
 
 setup: $(STAMP)
-	@echo "ready: make demo | make test | make lint | make bench"
+	@echo "ready: make demo | make test | make lint | make fuzz | make bench"
 
 help:
-	@sed -n '1,6s/^# \{0,1\}//p' Makefile
+	@sed -n '1,9s/^# \{0,1\}//p' Makefile
 
 demo: $(STAMP)
 	$(BIN)/evoengineer judge examples/softmax_warp.cu --problem softmax
@@ -35,10 +40,19 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
+integrity: $(STAMP)
+	$(BIN)/evoengineer integrity --workers $(JOBS)
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+# The tests draw the same examples every time; here they are new ones. Failing kernels go to fuzz-failures/.
+fuzz: $(STAMP)
+	HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m hypothesis $(TESTS)
+	$(BIN)/python -m tests.fuzz.runner --kernels $(KERNELS) --seed $(SEED) --checked
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -33,7 +33,7 @@ class Timing:
 
 
 def build_kernels(scratch: Path) -> Path:
-    from evoengineer.sim.session import cudart_directory
+    from evoengineer.sim.cudart.library import cudart_directory
 
     program = scratch / "kernels"
     compile_program(

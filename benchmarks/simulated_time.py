@@ -22,9 +22,9 @@ from pathlib import Path
 
 from benchmarks.chains import Chain, Variant, load
 from benchmarks.simulated_time_plot import scatter
-from evoengineer.card.profile import profile_for
+from evoengineer.card.name import DeviceName
 from evoengineer.kernel.program import Program, compile_program
-from evoengineer.sim.options import DeviceOptions, Limits, default_threads
+from evoengineer.sim.options import DeviceOptions, Limits
 from evoengineer.toolchain.compilers import find_toolchain
 
 PAGE = Path(__file__).parents[1] / "docs/simulated-time.md"
@@ -107,9 +107,9 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def run_chain(chain: Chain, scratch: Path) -> Result:
-    from evoengineer.sim.session import cudart_directory
+    from evoengineer.sim.cudart.library import cudart_directory
 
-    card = profile_for(chain.device)
+    card = DeviceName.parse(chain.device).profile
     toolchain = find_toolchain()
     executable = scratch / chain.name
     program = Program((chain.file,), chain.nvcc_args)
@@ -131,8 +131,7 @@ def _predict(chain: Chain, variant: Variant, executable: Path, scratch: Path) ->
     profiles, output = scratch / "profiles.json", scratch / "output.txt"
     profiles.unlink(missing_ok=True)
     options = DeviceOptions(
-        chain.device,
-        default_threads(),
+        device=DeviceName.parse(chain.device),
         limits=Limits(max_seconds=0.0),
         sampled_only=True,
         profile_file=str(profiles),

@@ -6,6 +6,7 @@
     ├── CompileError            nvcc refused the program; `log` holds what it said
     ├── PtxError                PTX text that the simulated GPU cannot read
     ├── SandboxError            this machine cannot isolate a program, or could not start it isolated
+    ├── EnvironmentFailure      the machine failed us: a full disk, no memory, a signal; nothing was judged
     ├── UnsupportedError        something CUDA has and the simulated GPU has not, by name
     └── DeviceError             a kernel or a device call failed; `report` holds the finding
 
@@ -13,6 +14,9 @@ A message says what is wrong, with which value, and how to mend it. A *candidate
 verdict), not one of these: they are raised where a person or a program asked for something that
 cannot be done.
 """
+
+import difflib
+from collections.abc import Iterable
 
 
 class EvoEngineerError(Exception):
@@ -74,6 +78,10 @@ class SandboxError(EvoEngineerError):
         return self.log
 
 
+class EnvironmentFailure(EvoEngineerError):
+    """The machine, not the candidate, is at fault. Nothing is charged or kept; the run can be resumed."""
+
+
 class UnsupportedError(EvoEngineerError):
     """A feature of CUDA that the simulated GPU does not have; the message names it."""
 
@@ -90,3 +98,19 @@ class DeviceError(EvoEngineerError):
     @property
     def details(self) -> str:
         return self.report
+
+
+def did_you_mean(word: str, valid: Iterable[str], *, most: int = 1, prefix: str = "") -> str:
+    """` (did you mean softmax?)` for a message about an unknown word; nothing when no valid one is close."""
+    close = [prefix + each for each in difflib.get_close_matches(word, list(valid), n=most)]
+    return f" (did you mean {' or '.join(close)}?)" if close else ""
+
+
+def check_names(what: str, given: Iterable[str], valid: Iterable[str]) -> None:
+    """Refuse the first name that is not valid, with a hint and the names that are."""
+    known = list(valid)
+    for name in given:
+        if name not in known:
+            raise UsageError(
+                f"{what}: unknown key {name!r}{did_you_mean(name, known)}; valid: {', '.join(known)}"
+            )

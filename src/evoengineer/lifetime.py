@@ -4,8 +4,9 @@ import ctypes
 import signal
 
 _PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl  # found beforehand: after a fork nothing but the system call is safe
 
 
 def die_with_parent() -> None:
     """The kernel ends this process when the one that started it ends, however that ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from evoengineer.card import profile as profiles
-from evoengineer.card.profile import DEFAULT_DEVICE, Profile, load_profile, profile_for, profile_names
-from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.card.profile import Profile, load_profile, profile_names
+from evoengineer.errors import EvoEngineerError
 
 # Data sheets: fp32 TFLOP/s, fp16 tensor TFLOP/s (dense, fp32 accumulation), both at boost clock; and GB/s.
 # NVIDIA quotes H100's tensor figures at a lower clock than its fp32 figures, so they are left out.
@@ -36,10 +36,6 @@ def card(request: pytest.FixtureRequest) -> Profile:
 
 def test_every_profile_is_published() -> None:
     assert set(profile_names()) == set(PUBLISHED)
-
-
-def test_default_is_the_rtx_4090() -> None:
-    assert profile_for(DEFAULT_DEVICE).name == "NVIDIA GeForce RTX 4090"
 
 
 def test_peaks_agree_with_data_sheets(card: Profile) -> None:
@@ -73,36 +69,6 @@ def test_types_are_as_declared(card: Profile) -> None:
             assert type(value) is field.type, field.name
         else:
             assert isinstance(value, tuple), field.name
-
-
-def test_device_names_ignore_case() -> None:
-    assert profile_for("sim:RTX4090") is profile_for("sim:rtx4090")
-
-
-@pytest.mark.parametrize(
-    "device", ["rtx4090", "cuda:0", "sim:", "sim:gtx480", "", "sim:../rtx4090", "sim:architectures/sm_89"]
-)
-def test_unknown_device_names_the_valid_ones(device: str) -> None:
-    with pytest.raises(UsageError, match="unknown device .* valid devices: .*sim:rtx4090"):
-        profile_for(device)
-
-
-def test_a_clock_may_be_held() -> None:
-    held = profile_for("sim:T4@585")
-    assert (held.device, held.clock_khz) == ("sim:t4@585", 585_000)
-    assert profile_for(held.device) == held
-    assert dataclasses.replace(held, key="t4", clock_khz=load_profile("t4").clock_khz) == load_profile("t4")
-
-
-@pytest.mark.parametrize("clock", ["", "fast", "-5", "0", "99", "5000", "1e3", "1000@900"])
-def test_a_clock_that_no_card_has_is_refused(clock: str) -> None:
-    with pytest.raises(UsageError, match="clock in MHz, from 100 to 1987 for Tesla T4"):
-        profile_for(f"sim:t4@{clock}")
-
-
-def test_near_miss_is_suggested() -> None:
-    with pytest.raises(UsageError, match=r"did you mean sim:rtxa6000\?"):
-        profile_for("sim:a6000")
 
 
 def test_misspelt_figure_is_refused() -> None:

@@ -261,7 +261,8 @@ def test_the_live_view_tells_progress_best_verdicts_tokens_cost_and_time() -> No
 
 def test_ctrl_c_finishes_cleanly(tmp_path: Path) -> None:
     script = (
-        "import sys; from tests.search.scripted import *; from evoengineer.cli import main, session\n"
+        "import sys; from tests.search.scripted import *; from evoengineer.cli import main\n"
+        "from evoengineer.experiment import run as session\n"
         "session.open_judge = lambda settings: ScriptedJudge()\n"
         "session.gather_task = lambda settings: task()\n"
         "sys.exit(main(sys.argv[1:]))"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evoengineer.sim.session import cudart_directory
+from evoengineer.sim.cudart.library import cudart_directory
 from evoengineer.toolchain.compilers import find_toolchain
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -27,6 +27,18 @@ int main(int count, char** words) {
     printf("%d", value);
     for (int i = 1; i < count; ++i) fprintf(stderr, "[%s]", words[i]);
     return count > 1 ? atoi(words[1]) : 0;
+}
+"""
+COUNTER = r"""
+#include <cstdio>
+__global__ void count(int* blocks) { if (threadIdx.x == 0) atomicAdd(blocks, 1); }
+int main() {
+    int blocks = 0, *device;
+    cudaMalloc(&device, sizeof blocks);
+    cudaMemset(device, 0, sizeof blocks);
+    count<<<500, 32>>>(device);
+    cudaMemcpy(&blocks, device, sizeof blocks, cudaMemcpyDeviceToHost);
+    printf("%d", blocks);
 }
 """
 SLEEPER = r"""
@@ -63,6 +75,12 @@ def test_an_executable_built_by_hand_runs(echo: Path, tmp_path: Path) -> None:
     subprocess.run([toolchain.nvcc, *flags, *libraries, echo, "-o", program], check=True)
     run = sim("exec", "echo", input="4", cwd=tmp_path)
     assert (run.stdout, run.stderr, run.returncode) == ("8", "", 0)
+
+
+def test_options_of_the_device_take_effect(tmp_path: Path) -> None:
+    (tmp_path / "count.cu").write_text(COUNTER)
+    assert sim("run", tmp_path / "count.cu").stdout == "500"
+    assert sim("run", tmp_path / "count.cu", "--sampled-only", "--sample-blocks", "9").stdout == "9"
 
 
 def test_a_signal_becomes_the_exit_code(tmp_path: Path) -> None:

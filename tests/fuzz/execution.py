@@ -75,7 +75,7 @@ def build_emulation(source: Path) -> Path:
 
 def build_simulated(source: Path) -> Path:
     from evoengineer.errors import CompileError
-    from evoengineer.sim.session import cudart_directory
+    from evoengineer.sim.cudart.library import cudart_directory
 
     output = source.with_suffix(".simulated")
     try:

@@ -10,7 +10,7 @@ from evoengineer.judge.worker import Workers
 from evoengineer.problem.catalog import find_problem
 
 JudgeText = Callable[[str, str], Verdict]
-OPTIONS = JudgeOptions(workers=1, run_seconds=20, kernel_seconds=6, memory_bytes=2 << 30)
+OPTIONS = JudgeOptions(workers=1, host_cpu_seconds=10, memory_bytes=2 << 30)
 
 
 @pytest.fixture(scope="session")

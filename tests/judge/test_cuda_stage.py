@@ -34,7 +34,7 @@ def make_inputs(case, generator):
 def reference(a, b):
     return a + b
 '''
-OPTIONS = JudgeOptions(run_seconds=60)
+OPTIONS = JudgeOptions()
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def built(source: str) -> Path:
 @contextmanager
 def on_gpu(library: Path, reference: ReferenceProcess, scratch: Path) -> Iterator[CudaStage]:
     """As load_on_gpu does it, but with our libcudart in place of NVIDIA's."""
-    with ControlledDevice(DeviceOptions("sim:rtx4090", 1)) as device:
+    with ControlledDevice(DeviceOptions(threads=1, host_bytes=2 << 30)) as device:
         device.mark()
         environment = device.client_environment()
         runner = start_runner(

@@ -104,7 +104,7 @@ def test_hanging_candidates_disturb_nobody() -> None:
                      Outcome.VALID) for j in range(2)]  # fmt: skip
         sources += [(add(good[k].replace("i < n", f"i < n - {j + 1 + k}")), Outcome.WRONG) for j in range(2)]
     assert len(sources) == 20
-    options = JudgeOptions(workers=2, run_seconds=12, kernel_seconds=4, use_cache=True)
+    options = JudgeOptions(workers=2, host_cpu_seconds=5, use_cache=True)
     with open_judge(find_problem("vector_add"), options) as judge:
         verdicts = [future.result() for future in [judge.judge(source) for source, _ in sources]]
     assert [verdict.outcome for verdict in verdicts] == [outcome for _, outcome in sources]
@@ -131,7 +131,6 @@ def test_the_command(tmp_path: Path) -> None:
         (["{kernel}", "--problem", "sofmax"], "did you mean softmax"),
         (["{kernel}", "--problem", "softmax", "--device", "sim:rtx9"], "unknown device"),
         (["{kernel}", "--problem", "softmax", "--device", "cuda:0"], "no NVIDIA GPU"),
-        (["{kernel}", "--problem", "softmax", "--time-limit", "0"], "must be positive"),
         (["{kernel}", "--problem", "softmax", "--baseline", "nowhere.cu"], "no such file"),
     ],
 )

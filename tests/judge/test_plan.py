@@ -54,3 +54,11 @@ def test_the_secret_seed_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(plan, "cache_dir", lambda kind: tmp_path)
     assert secret_seed() == secret_seed()
     assert (tmp_path / "run-seed").stat().st_mode & 0o077 == 0
+
+
+def test_where_nothing_can_be_kept_the_seed_is_the_processs_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("EVOENGINEER_CACHE_DIR", str(tmp_path / "file"))
+    assert secret_seed() == secret_seed()

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evoengineer.kernel.steps import toolkit_of
 from evoengineer.toolchain.compilers import find_toolchain
+from evoengineer.toolchain.toolkit import toolkit_of
 
 DTYPES = {
     "uint8": 0,

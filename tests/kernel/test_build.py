@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -11,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from evoengineer.card.profile import load_profile
-from evoengineer.files import cache_dir
-from evoengineer.kernel import store
+from evoengineer.files import Folders, cache_dir
+from evoengineer.kernel import build as build_module
+from evoengineer.kernel import support
 from evoengineer.kernel.build import Build, BuildFailure, build_kernel
 from evoengineer.kernel.command import BuildLimits, Command, Finished, run_plain
+from evoengineer.kernel.support import header_folders, support_archive
+from evoengineer.toolchain.compilers import find_toolchain
 
 ADD = """#include <torch/extension.h>
 __global__ void add(const float* a, const float* b, float* c, int n) {
@@ -67,9 +71,6 @@ def test_a_build_knows_its_resources() -> None:
     assert (add.name, add.symbol) == ("add", "_Z3addPKfS0_Pfi")
     assert (add.static_shared_bytes, add.spill_store_bytes, add.spill_load_bytes) == (512, 0, 0)
     assert 4 <= add.registers <= 40
-    profile = load_profile("rtx4090")
-    assert add.occupancy(profile, 128) == 1.0
-    assert add.blocks_per_multiprocessor(profile, 128, dynamic_shared_bytes=48 << 10) == 2
     assert build.exports
     assert build.seconds > 0
     ptx = build.ptx.read_text()
@@ -227,7 +228,7 @@ def test_an_endless_include_is_stopped() -> None:
 # -- the cache -----------------------------------------------------------------------------------------
 
 
-def test_a_second_build_comes_from_the_cache_in_milliseconds() -> None:
+def test_a_second_build_comes_from_the_cache() -> None:
     first = built(ADD)
     bad = ADD.replace("return c;", "return d;")
     first_failure = failed(bad)
@@ -235,8 +236,6 @@ def test_a_second_build_comes_from_the_cache_in_milliseconds() -> None:
     def no_runner(command: Command) -> Finished:
         raise AssertionError("the compiler was started")
 
-    best = min(_timed(lambda: built(ADD, runner=no_runner)) for _ in range(5))
-    assert best < 0.02
     assert built(ADD, runner=no_runner) == first
     assert failed(bad, runner=no_runner) == first_failure
 
@@ -248,12 +247,84 @@ def test_a_damaged_entry_is_built_again(empty_cache: Path) -> None:
     for damage in (
         lambda: build.library.write_bytes(content[:100]),
         build.library.unlink,
-        lambda: (entry / store.RECORD).write_text("{"),
-        lambda: (entry / store.RECORD).write_text("0\n{}"),
+        lambda: (entry / "manifest").write_text("{"),
+        lambda: (entry / "build.json").write_text("{}"),
     ):
         damage()
         again = built(SMALL % 1)
         assert again.library.read_bytes() == content
+
+
+def test_a_flipped_byte_in_the_library_is_noticed(empty_cache: Path) -> None:
+    build = built(SMALL % 5)
+    content = build.library.read_bytes()
+    build.library.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert built(SMALL % 5).library.read_bytes() == content
+
+
+def test_without_a_cache_the_build_serves_its_process(
+    empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    expected = built(SMALL % 6)
+    archive = support_archive(find_toolchain())
+    monkeypatch.setattr(build_module, "support_archive", lambda toolchain: archive)  # takes long to build
+    monkeypatch.setenv("EVOENGINEER_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    build = built(SMALL % 6)
+    assert build.id == expected.id
+    assert build.library.read_bytes() == expected.library.read_bytes()
+
+    def no_runner(command: Command) -> Finished:
+        raise AssertionError("the compiler was started")
+
+    assert built(SMALL % 6, runner=no_runner) == build
+    failure = failed("#error stop\n")
+    assert failed("#error stop\n", runner=no_runner) == failure
+
+
+def test_a_cache_that_is_deleted_while_the_compiler_runs_does_no_harm(empty_cache: Path) -> None:
+    def deleting(command: Command) -> Finished:
+        finished = run_plain(command)
+        shutil.rmtree(empty_cache / "builds", ignore_errors=True)
+        (empty_cache / "builds").write_text("in the way")
+        return finished
+
+    build = built(SMALL % 8, runner=deleting)
+    assert build.library.exists()
+    (empty_cache / "builds").unlink()
+    again = built(SMALL % 8)
+    assert again.id == build.id
+
+
+# -- headers -------------------------------------------------------------------------------------------
+
+
+def test_headers_are_made_from_the_table_and_made_again(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(support, "_FORWARDED", Folders("headers"))
+    ours, forwarding = header_folders()
+    made = forwarding / "c10" / "util" / "Half.h"
+    text = "#pragma once\n#include <evo/torch.h>\n#include <evo/half.h>\n"
+    assert made.read_text() == text
+    for damage in (lambda: made.write_text(""), made.unlink, lambda: shutil.rmtree(forwarding)):
+        damage()
+        assert header_folders() == (ours, forwarding)
+        assert made.read_text() == text
+    (empty_cache / "headers").rename(empty_cache / "moved")
+    (empty_cache / "headers").write_text("in the way")
+    elsewhere = header_folders()[1]
+    assert elsewhere != forwarding
+    assert (elsewhere / "torch" / "extension.h").exists()
+
+
+def test_every_header_of_the_table_leads_to_one_of_ours() -> None:
+    ours, forwarding = header_folders()
+    names = [path for path in forwarding.rglob("*.*h") if path.is_file()]
+    assert len(names) > 100
+    for path in names:
+        for included in re.findall("<(.*)>", path.read_text()):
+            assert (ours / included).is_file()
 
 
 def test_a_build_that_timed_out_is_tried_again(empty_cache: Path) -> None:
@@ -276,7 +347,7 @@ def test_many_builders_of_the_same_text_agree(empty_cache: Path) -> None:
             )
         )
     assert len({run.stdout for run in runs}) == 1
-    assert not list((empty_cache / "builds").glob("tmp-*"))
+    assert len(list((empty_cache / "builds").iterdir())) == 1
 
 
 def test_a_killed_builder_leaves_no_entry(empty_cache: Path) -> None:
@@ -286,10 +357,4 @@ def test_a_killed_builder_leaves_no_entry(empty_cache: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         build_kernel(SMALL % 4, sm=89, runner=dies)
-    assert list((empty_cache / "builds").iterdir()) == []
-
-
-def _timed(action: object) -> float:
-    start = time.perf_counter()
-    action()  # type: ignore[operator]
-    return time.perf_counter() - start
+    assert not list(empty_cache.glob("builds/*"))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from evoengineer.kernel.program import Program, compile_program
-from evoengineer.kernel.support import HEADERS, support_archive
+from evoengineer.kernel.support import header_folders, support_archive
 from evoengineer.sim.session import cudart_directory
 from evoengineer.toolchain.compilers import find_toolchain
 
@@ -36,7 +36,7 @@ def test_elements_move_as_in_pytorch(tmp_path: Path) -> None:
     toolchain = find_toolchain()
     program = Program(
         (Path(__file__).parent / "device_side.cu", support_archive(toolchain)),
-        ("-std=c++17", f"-I{HEADERS}", "--expt-relaxed-constexpr"),
+        ("-std=c++17", *(f"-I{folder}" for folder in header_folders()), "--expt-relaxed-constexpr"),
     )
     compile_program(program, tmp_path / "device_side", toolchain, 89, cudart_directory())
     command = [sys.executable, "-m", "evoengineer", "sim", "exec", str(tmp_path / "device_side")]

@@ -145,7 +145,7 @@ def test_kernelbench_files(tmp_path: Path) -> None:
 
 
 def degenerate(tmp_path: Path, text: str) -> str:
-    from evoengineer.cli.problems import findings_of
+    from evoengineer.experiment.suite import findings_of
 
     folder(tmp_path, text)
     return "\n".join(findings_of("p", tmp_path / "problem.py"))

@@ -37,7 +37,7 @@ def test_answers_by_number_go_round(tmp_path: Path) -> None:
     [
         ("", "no \\[\\[answer\\]\\]"),
         ("by = 'luck'\n[[answer]]\ntext = 'a'", "valid: number, order"),
-        ("[[answer]]\ntxt = 'a'", "has no txt; valid: text"),
+        ("[[answer]]\ntxt = 'a'", r"an answer: unknown key 'txt' \(did you mean text\?\); valid: text"),
         ("[[answer]]\nfaults = ['418']", "unknown fault '418'; valid: 429"),
         ("[[answer]]\nfile = 'none.cu'", "no such file"),
         ("nonsense", "script"),

@@ -46,7 +46,7 @@ def test_a_users_file_adds_and_replaces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("[models.a]\ncost = 1", "unknown cost; valid:"), ("nonsense", "prices"), ("[other]", "models")],
+    [("[models.a]\ncost = 1", "unknown key 'cost'; valid:"), ("nonsense", "prices"), ("[other]", "models")],
 )
 def test_a_wrong_file_is_refused(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"

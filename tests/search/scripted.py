@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import fields
 from typing import Any
 
 from evoengineer.judge.protocol import Built
@@ -20,6 +21,7 @@ from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.text import Kernel
 from evoengineer.propose.fake_script import reply_text
 from evoengineer.search.task import Task
+from evoengineer.sim.timing.profile import Finding, LaunchProfile
 
 BASELINE_US = 100.0
 _DIRECTIVE = re.compile(r'judge = "([^"]*)"')
@@ -96,6 +98,13 @@ def directives(source: str) -> dict[str, str]:
     return dict(word.split("=", 1) for word in match[1].split())
 
 
+def profile_of(bound: str, time_ns: float = 1.0, findings: tuple[Finding, ...] = ()) -> LaunchProfile:
+    """A launch of which only this is known."""
+    values: dict[str, Any] = dict.fromkeys((each.name for each in fields(LaunchProfile)), 0)
+    values |= {"kernel": "k", "device": "sim:rtx4090", "grid": (1, 1, 1), "block": (1, 1, 1), "hot_lines": ()}
+    return LaunchProfile(**{**values, "bound": bound, "time_ns": time_ns, "findings": findings})
+
+
 def verdict_of(source: str) -> Verdict:
     words = directives(source)
     outcome = Outcome(words.get("outcome", "valid"))
@@ -112,7 +121,7 @@ def verdict_of(source: str) -> Verdict:
             speedup=BASELINE_US / at,
             speedup_interval=(BASELINE_US / (at + width), BASELINE_US / max(at - width, 1e-9)),
             profile=words.get("profile", "").replace("_", " "),
-            launches=({"bound": words.get("bound", "")},),
+            launches=(profile_of(words["bound"]),) if "bound" in words else (),
         )
     compiled = outcome.compiled
     build = words.get("build") or hashlib.sha256(source.encode()).hexdigest()[:12]

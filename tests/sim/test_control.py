@@ -6,18 +6,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from evoengineer.card.name import DeviceName
 from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.device import SimDevice, SimModule
 from evoengineer.sim.options import DeviceOptions, Limits
+from evoengineer.sim.timing.profile import LaunchProfile
 from evoengineer.sim.wire import protocol
 from evoengineer.sim.wire.protocol import Op
 
-OPTIONS = DeviceOptions("sim:rtx4090", 1, limits=Limits(max_seconds=20.0))
+OPTIONS = DeviceOptions(threads=1, limits=Limits(max_seconds=20.0), memory_bytes=24 << 30)
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 # out[order of the block's turn] = block; every block takes a number.
@@ -58,10 +61,7 @@ def process() -> Iterator[ControlledDevice]:
 def owner(process: ControlledDevice) -> ControlledDevice:
     """A device as new, in the process that all tests share."""
     process.new_client()
-    process.configure(
-        checks=frozenset(), block_order="ascending", threads=1, max_seconds=20.0, max_instructions=0
-    )
-    process.configure(memory_bytes=24 << 30)
+    process.configure(OPTIONS)
     return process
 
 
@@ -127,7 +127,7 @@ def test_host_visible_memory_is_counted(owner: ControlledDevice) -> None:
 
 @pytest.mark.parametrize("order", ["ascending", "reversed"])
 def test_order_of_blocks(owner: ControlledDevice, order: str) -> None:
-    owner.configure(block_order=order)  # type: ignore[arg-type]
+    owner.configure(replace(OPTIONS, block_order=order))
     client, module = connect(owner)
     out, counter = client.upload(np.zeros(300, np.int32)), client.upload(np.zeros(1, np.int32))
     client.launch(module["order"], (5, 3, 2), 1, [out, counter])
@@ -160,14 +160,14 @@ def test_checks_are_switched_between_launches(owner: ControlledDevice) -> None:
     fresh, out = client.allocate(32, np.int32), client.allocate(32, np.int32)
     client.launch(module["copy"], 1, 32, [out, fresh])
     assert owner.mark().failure is None
-    owner.configure(checks=frozenset({"init"}))
+    owner.configure(replace(OPTIONS, checks=frozenset({"init"})))
     client.launch(module["copy"], 1, 32, [out, fresh])
     assert owner.mark().failure is None, "what exists already counts as written"
     fresh = client.allocate(32, np.int32)
-    owner.configure(checks=frozenset())
+    owner.configure(replace(OPTIONS, checks=frozenset()))
     client.launch(module["copy"], 1, 32, [out, fresh])
     assert owner.mark().failure is None
-    owner.configure(checks=frozenset({"init"}))
+    owner.configure(replace(OPTIONS, checks=frozenset({"init"})))
     fresh = client.allocate(32, np.int32)
     client.launch(module["copy"], 1, 32, [out, fresh])
     failure = owner.mark().failure
@@ -176,28 +176,28 @@ def test_checks_are_switched_between_launches(owner: ControlledDevice) -> None:
 
 
 def test_times_can_be_switched_on_after_loading(owner: ControlledDevice) -> None:
-    owner.configure(sample_blocks=0)
+    owner.configure(replace(OPTIONS, sample_blocks=0))
     client, module = connect(owner)
     data = client.upload(np.arange(32, dtype=np.int32))
     client.launch(module["copy"], 1, 32, [data, data])
     assert owner.mark().launches[0].profile is None
-    owner.configure(sample_blocks=12)
+    owner.configure(replace(OPTIONS, sample_blocks=12))
     client.launch(module["copy"], 1, 32, [data, data])
     launch = owner.mark().launches[0]
     assert launch.profile is not None
-    assert launch.elapsed_ns == launch.profile["time_ns"]
+    assert launch.elapsed_ns == launch.profile.time_ns
 
 
 def test_limits_stop_a_kernel_and_the_device_lives_on(owner: ControlledDevice) -> None:
     client, module = connect(owner)
     data = client.upload(np.zeros(1, np.int32))
-    owner.configure(max_seconds=0.3)
+    owner.configure(replace(OPTIONS, limits=Limits(max_seconds=0.3)))
     client.launch(module["endless"], 1, 32, [data])
     failure = owner.mark().failure
     assert failure is not None
     assert (failure.kind, failure.code) == ("wall_limit", 702)
     owner.new_client()
-    owner.configure(max_instructions=100_000, max_seconds=20.0)
+    owner.configure(replace(OPTIONS, limits=Limits(max_instructions=100_000, max_seconds=20.0)))
     client, module = connect(owner)
     data = client.upload(np.zeros(1, np.int32))
     client.launch(module["endless"], 1, 32, [data])
@@ -252,7 +252,7 @@ def test_a_client_that_dies_is_marked_afterwards(owner: ControlledDevice) -> Non
         "import numpy as np, os, sys\n"
         "from evoengineer.sim.options import DeviceOptions\n"
         "from evoengineer.sim.device import SimDevice\n"
-        "device = SimDevice(DeviceOptions('sim:rtx4090', 1), int(sys.argv[1]))\n"
+        "device = SimDevice(DeviceOptions(threads=1), int(sys.argv[1]))\n"
         "module = device.load(sys.stdin.read())\n"
         "data = device.upload(np.zeros(1, np.int32))\n"
         "device.synchronize()\n"
@@ -292,9 +292,30 @@ def test_a_client_program(owner: ControlledDevice) -> None:
     assert environment["LD_PRELOAD"].endswith("libcudart.so.13")
 
 
-def test_unknown_block_order_is_refused(owner: ControlledDevice) -> None:
-    with pytest.raises(UsageError, match="block_order"):
-        owner.configure(block_order="sideways")  # type: ignore[arg-type]
+def test_the_card_stays_the_same(owner: ControlledDevice) -> None:
+    with pytest.raises(UsageError, match="device cannot change"):
+        owner.configure(replace(OPTIONS, device=DeviceName.parse("sim:t4")))
+
+
+def test_launches_that_repeat_share_a_profile(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    data = client.upload(np.arange(32, dtype=np.int32))
+    for _ in range(4):
+        client.launch(module["copy"], 1, 32, [data, data])
+    profiles = [launch.profile for launch in owner.mark().launches]
+    assert len(profiles) == 4
+    assert all(isinstance(profile, LaunchProfile) for profile in profiles)
+    assert profiles[-1] is profiles[-2], "the same object, told once"
+
+
+def test_options_hold_for_the_next_client_and_after_a_reset(owner: ControlledDevice) -> None:
+    chosen = replace(OPTIONS, sample_seed=5, reuse_profiles=False, poison=True)
+    owner.configure(chosen)
+    client, _ = connect(owner)
+    client._call(Op.RESET, b"")
+    assert owner.options == chosen
+    owner.new_client()
+    assert owner.options == chosen
 
 
 def test_a_process_that_hangs_is_replaced(process: ControlledDevice) -> None:
@@ -305,6 +326,7 @@ def test_a_process_that_hangs_is_replaced(process: ControlledDevice) -> None:
         with pytest.raises(DeviceError, match="restart"):
             device.mark(timeout_seconds=0.2)
         device.restart()
+        assert device.options == OPTIONS
         client, module = connect(device)
         assert device.mark().module_loads == 1
 

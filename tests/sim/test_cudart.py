@@ -15,12 +15,12 @@ import pytest
 from evoengineer.card.profile import load_profile, profile_names
 from evoengineer.errors import UsageError
 from evoengineer.kernel.program import Program, compile_program
+from evoengineer.sim.cudart.library import CUDART_SOURCES, client_library, cudart_directory, linked_cuda
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.process.properties import device_attributes, device_properties
-from evoengineer.sim.session import CUDART_SOURCES, client_library, cudart_directory, linked_cuda
 from evoengineer.toolchain.compilers import find_toolchain
 
-OPTIONS = DeviceOptions("sim:rtx4090", threads=1)
+OPTIONS = DeviceOptions(threads=1)
 
 SOURCE = r"""
 #include <cstdio>
@@ -76,7 +76,7 @@ def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = (
         "import sys; from evoengineer.sim.session import run_program; "
         "from evoengineer.sim.options import DeviceOptions; "
-        "sys.exit(run_program(sys.argv[1:], DeviceOptions('sim:rtx4090', threads=1)))"
+        "sys.exit(run_program(sys.argv[1:], DeviceOptions(threads=1)))"
     )
     command = [sys.executable, "-c", script, str(program), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

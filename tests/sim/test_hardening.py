@@ -9,20 +9,24 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from evoengineer.errors import DeviceError, UsageError
-from evoengineer.sim.control import ControlledDevice, Region
+from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.device import SimDevice
 from evoengineer.sim.options import DeviceOptions, Limits
+from evoengineer.sim.process.region import Region
 from evoengineer.sim.runtime import native
 from evoengineer.sim.wire import protocol
 from evoengineer.sim.wire.protocol import Op
 
-OPTIONS = DeviceOptions("sim:rtx4090", 1, limits=Limits(max_seconds=2.0), sample_blocks=0)
+OPTIONS = DeviceOptions(
+    threads=1, limits=Limits(max_seconds=2.0), sample_blocks=0, memory_bytes=1 << 30, host_bytes=2 << 30
+)
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 HONEST = (
     HEAD
@@ -39,7 +43,6 @@ MOST = (1 << 64) - 1
 @pytest.fixture(scope="module")
 def process() -> Iterator[ControlledDevice]:
     with ControlledDevice(OPTIONS) as device:
-        device.configure(memory_bytes=1 << 30)
         yield device
 
 
@@ -280,10 +283,10 @@ def test_host_functions_that_never_return(owner: ControlledDevice) -> None:
         files = array.array("i")
         _, ancillary, _, _ = sock.recvmsg(1, socket.CMSG_SPACE(8))
         files.frombytes(ancillary[0][2])
-        owner.configure(max_seconds=0.2)
+        owner.configure(replace(OPTIONS, limits=Limits(max_seconds=0.2)))
         sock.sendall(protocol.HEADER.pack(Op.HOST_CALL, 0, 32) + protocol.HOST_CALL.pack(1, 2, 3, 0, 0))
         region = owner.mark(timeout_seconds=5.0)
-        owner.configure(max_seconds=2.0)
+        owner.configure(OPTIONS)
     assert region.host_calls == 1
     assert region.failure is not None
     assert region.failure.kind == "wall_limit"
@@ -464,9 +467,9 @@ def test_recursion_without_loops_ends(owner: ControlledDevice) -> None:
 done: add.s32 %r5, %r3, %r4; st.param.b32 [r], %r5; ret;
 }
 """ + entry("{ .param .b32 a; .param .b32 b; mov.u32 %r1, 60; st.param.b32 [a], %r1; call.uni (b), f, (a); }")
-    owner.configure(max_seconds=0.5)
+    owner.configure(replace(OPTIONS, limits=Limits(max_seconds=0.5)))
     region = run(owner, code)
-    owner.configure(max_seconds=2.0)
+    owner.configure(OPTIONS)
     assert region.failure is not None
     assert region.failure.kind == "wall_limit"
 

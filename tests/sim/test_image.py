@@ -1,17 +1,20 @@
 """Compiled kernels: once per block shape, kept on disk, the same results in every mode."""
 
 import ctypes as c
+import shutil
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evoengineer.card.profile import load_profile
 from evoengineer.errors import DeviceError, UsageError
 from evoengineer.files import CACHE_VARIABLE
 from evoengineer.sim.codegen import jit
-from evoengineer.sim.engine.engine import MODE_VARIABLE, Engine, Module
+from evoengineer.sim.engine.engine import MODE_VARIABLE, Engine
+from evoengineer.sim.engine.modules import Module
+from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.native import Memory
 
@@ -46,6 +49,7 @@ ret;
 }
 """
 N = 150
+OPTIONS = DeviceOptions(threads=1, sample_blocks=0)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +93,7 @@ def expected() -> np.ndarray:
 
 
 def make(memory: Memory) -> tuple[Engine, Module]:
-    engine = Engine(load_profile("rtx4090"), threads=1, memory=memory)
+    engine = Engine(OPTIONS, memory)
     return engine, engine.load_module([KERNEL])
 
 
@@ -115,15 +119,43 @@ def test_another_engine_finds_the_code_on_disk(memory: Memory, cold_cache: Path,
     assert not compiled
 
 
-def test_a_damaged_cache_file_is_made_again(memory: Memory, cold_cache: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    ],
+)
+def test_damaged_plans_and_objects_are_made_again(
+    memory: Memory, cold_cache: Path, compiled: list[str], damage: Callable[[bytes], bytes]
+) -> None:
     run(*make(memory))
-    for plan in cold_cache.glob("kernels/*.plan"):
-        plan.write_bytes(plan.read_bytes()[:50])
+    made = len(compiled)
+    for path in cold_cache.glob("kernels/*"):
+        path.write_bytes(damage(path.read_bytes()))
+    np.testing.assert_array_equal(run(*make(memory)), expected())
+    assert len(compiled) == 2 * made
+    np.testing.assert_array_equal(run(*make(memory)), expected())
+    assert len(compiled) == 2 * made
+
+
+def test_a_cache_that_is_deleted_or_not_writable_costs_compilations_only(
+    memory: Memory, cold_cache: Path, compiled: list[str]
+) -> None:
+    engine, module = make(memory)
+    run(engine, module)
+    made = len(compiled)
+    shutil.rmtree(cold_cache)
+    np.testing.assert_array_equal(run(*make(memory)), expected())
+    assert len(compiled) == 2 * made
+    shutil.rmtree(cold_cache)
+    cold_cache.write_text("in the way")
     np.testing.assert_array_equal(run(*make(memory)), expected())
 
 
 def test_an_instruction_we_lack_fails_by_name_when_it_is_reached(memory: Memory) -> None:
-    engine = Engine(load_profile("rtx4090"), threads=1, memory=memory)
+    engine = Engine(OPTIONS, memory)
     module = engine.load_module([KERNEL.replace("add.s32 %r6, %r4, 100;", "wonder.s32 %r6, %r4, 100;")])
     with pytest.raises(DeviceError, match=r"PTX instruction wonder\.s32 is not supported"):
         run(engine, module)
@@ -132,4 +164,4 @@ def test_an_instruction_we_lack_fails_by_name_when_it_is_reached(memory: Memory)
 def test_unknown_mode_is_refused(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MODE_VARIABLE, "fastest")
     with pytest.raises(UsageError, match="optimised, varying"):
-        Engine(load_profile("rtx4090"), memory=memory)
+        Engine(OPTIONS, memory)

@@ -13,7 +13,7 @@ Operations = Any  # of conftest.py
 U32 = st.integers(0, 2**32 - 1)
 WORDS = st.lists(U32, min_size=LANES, max_size=LANES)
 SMALL = st.lists(st.one_of(st.integers(0, 70), U32), min_size=LANES, max_size=LANES)
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 def array(kind: str, values: Sequence[int] | np.ndarray) -> np.ndarray:

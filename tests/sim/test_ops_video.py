@@ -16,7 +16,7 @@ WORDS = st.lists(st.one_of(EDGES, U32), min_size=LANES, max_size=LANES)
 OPERATIONS = ["add", "sub", "absdiff", "min", "max", "set", "avrg", "shl", "shr", "mad"]
 COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 PARTS = [(0, 32), (0, 8), (8, 8), (16, 8), (24, 8), (0, 16), (16, 16)]  # by scalar selector
-quick = settings(max_examples=120, deadline=None)
+quick = settings(max_examples=120)
 
 
 def array(kind: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -118,6 +118,14 @@ def test_scalar(
             kept = c[i] & ~(ones << position) if d_part else 0
             wanted = kept | (value & ones) << position
         assert got[i] == wanted
+
+
+def test_a_large_number_shifted_far_saturates(ops: Operations) -> None:
+    """vshl.u32.u32.u32.sat.clamp by 32: the result of 64 bits is no negative number."""
+    words = [2**32 - 1, 2**31, 2**31 - 1, 0] * 8
+    saturated = run(ops, words, [32] * LANES, [0] * LANES, OPERATIONS.index("shl") | 1 << 9)
+    assert saturated == [2**32 - 1, 2**32 - 1, 2**32 - 1, 0] * 8
+    assert run(ops, words, [32] * LANES, [0] * LANES, OPERATIONS.index("shl")) == [0] * LANES
 
 
 @quick

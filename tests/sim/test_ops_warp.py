@@ -15,7 +15,7 @@ Operations = Any  # of conftest.py
 U32 = st.integers(0, 2**32 - 1)
 MASK = st.one_of(st.just(FULL), st.integers(1, FULL))
 WORDS = st.lists(st.one_of(st.integers(0, 3), U32), min_size=LANES, max_size=LANES)
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 def array(kind: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -176,7 +176,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("op, kind", [(op, kind) for op, kinds in KINDS.items() for kind in kinds])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     mask=MASK,
     a=WORDS,
@@ -232,7 +232,7 @@ def test_integer_atomics_equal_the_serial_order(
 
 
 @pytest.mark.parametrize("kind", ["f32", "f64", "f16", "f16x2", "bf16", "bf16x2"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(mask=MASK, seed=st.integers(0, 2**32 - 1), in_shared=st.booleans())
 def test_float_atomics_round_like_one_addition_per_lane(
     ops: Operations, kind: str, mask: int, seed: int, in_shared: bool

@@ -76,7 +76,7 @@ class Runner:
             info.flags, info.fast_entry, info.member = b.flags, b.fast_entry, b.member
             info.barrier_id, info.barrier_count, info.barrier_kind = b.barrier
             info.first_conversion, info.conversions = len(conversions), len(b.conversions)
-            info.barrier_pred, info.site = b.predicate, WORD_STORE
+            info.barrier_pred, info.site, info.instructions = b.predicate, WORD_STORE, 10
             for scalar, vector, size, segments, stride in b.conversions:
                 conversions.append(structs.Conversion(scalar, vector, size, segments, 0, 0, stride))
         count = len(fn.blocks)
@@ -123,12 +123,18 @@ class Runner:
         launch.functions, launch.sites, launch.params = table, sites, c.addressof(params)
         launch.compile = structs.CompileFn(compile_block)
         launch.function_count, launch.site_count = len(functions), len(sites)
+        launch.count_total = 0
+        for function in table:
+            function.first_count = launch.count_total
+            launch.count_total += function.block_count
+        self.totals, self.lanes = ((c.c_uint64 * launch.count_total)() for _ in range(2))
+        launch.totals, launch.total_lanes = self.totals, self.lanes
         launch.grid[:], launch.block[:] = (grid, 1, 1), (block, 1, 1)
         launch.threads = options.pop("threads", 1)
         for name, value in options.items():
             setattr(launch, name, value)
         code = native.launch(launch)
-        self.error = launch.error
+        self.error, self.launch = launch.error, launch
         return code
 
     def name(self, code: int) -> str:
@@ -335,7 +341,7 @@ def test_blocks_wait_for_blocks(run: Runner, flags: int, threads: int) -> None:
 @pytest.mark.parametrize("flags", [0, abi.SPINS])
 def test_budgets_end_runaway_kernels(run: Runner, form: str, flags: int) -> None:
     forever = Fn([Block("forever_slow", [0])], fast="forever_fast" if form == "fast" else "")
-    assert run.name(run.run(forever, tick_limit=100_000, flags=flags)) == "instruction_budget"
+    assert run.name(run.run(forever, instruction_limit=100_000, flags=flags)) == "instruction_budget"
     started = time.monotonic()
     assert run.name(run.run(forever, wall_limit_seconds=0.1, flags=flags, threads=2, grid=3)) == "wall_limit"
     assert time.monotonic() - started < 5

@@ -62,7 +62,7 @@ def test_wheels_come_after_path_and_before_the_default_place(
     assert found.nvcc == root / "bin" / "nvcc"
     assert os.access(found.nvcc, os.X_OK)
     assert found.flags[-2:] == ("-L", str(root / "lib"))  # the wheels have no lib64
-    assert "NVIDIA's wheels" in found.describe()
+    assert "NVIDIA's wheels" in found.reason
 
 
 def test_no_nvcc_says_how_to_get_one(host: Path) -> None:

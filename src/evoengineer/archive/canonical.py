@@ -35,6 +35,7 @@ def canonical(archive: Archive, run: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def digest(archive: Archive, run: str) -> str:
+    """Hash of the canonical form."""
     return hashlib.sha256(json.dumps(canonical(archive, run), sort_keys=True).encode()).hexdigest()
 
 

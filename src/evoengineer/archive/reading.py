@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from sqlite3 import Row
 from typing import Any
 
 from evoengineer.archive.store import Archive, RunRecord, record_of
@@ -36,6 +37,7 @@ class RunSummary:
 
     @property
     def compiled(self) -> int:
+        """Trials that got past the compiler."""
         return sum(count for outcome, count in self.outcomes.items() if outcome.compiled)
 
 
@@ -61,6 +63,36 @@ class Proposal:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One charged proposal and its verdict."""
+
+    number: int  # 1…N
+    proposal: int  # its number among all proposals of the run
+    operator: str
+    parents: tuple[int, ...]  # proposals; 0 is the baseline
+    name: str
+    thought: str
+    source: str
+    verdict: Verdict
+    improved: bool  # the best of the run when it was settled
+    tokens: int
+    nano_usd: int
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.verdict.outcome
+
+    @property
+    def time_us(self) -> float | None:
+        return None if self.verdict.timing is None else self.verdict.timing.time_us
+
+    @property
+    def speedup(self) -> float | None:
+        """Over the baseline; None where there is none, and for a kernel that is not valid."""
+        return None if self.verdict.timing is None else self.verdict.timing.speedup
+
+
 def summaries(archive: Archive) -> list[RunSummary]:
     """All runs, the newest last, from one pass over each table."""
     db = archive.connection
@@ -82,6 +114,7 @@ def summaries(archive: Archive) -> list[RunSummary]:
 
 
 def summary(archive: Archive, run: str) -> RunSummary:
+    """The totals of one run."""
     db = archive.connection
     record = archive.run(run)
     where = " WHERE run = ?"
@@ -159,11 +192,53 @@ def proposals(archive: Archive, run: str) -> list[Proposal]:
     ]
 
 
+def trials(archive: Archive, run: str) -> list[Trial]:
+    """The charged proposals of a run with their verdicts, in order."""
+    judged = {
+        row["number"]: _verdict(row)
+        for row in archive.connection.execute("SELECT * FROM verdicts WHERE run = ?", (run,))
+    }
+    same = ("operator", "parents", "name", "thought", "source", "tokens", "nano_usd")
+    return [
+        Trial(
+            number=each.trial,
+            proposal=each.number,
+            verdict=judged[each.number],
+            improved=bool(each.improved),
+            **{name: getattr(each, name) for name in same},
+        )
+        for each in proposals(archive, run)
+        if each.trial is not None
+    ]
+
+
+def status(archive: Archive, run: RunRecord) -> str:
+    """A run whose process died without a word says `running` in its row, but nobody holds its lock."""
+    if run.status == "running" and not archive.lock(run.id).held_elsewhere():
+        return "interrupted"
+    return run.status
+
+
 def verdict(archive: Archive, run: str, number: int) -> Verdict | None:
+    """The verdict on one proposal; None where it was not judged."""
     row = archive.connection.execute(
         "SELECT verdict, seconds FROM verdicts WHERE run = ? AND number = ?", (run, number)
     ).fetchone()
-    return None if row is None else Verdict.from_json({**json.loads(row[0]), "seconds": json.loads(row[1])})
+    return None if row is None else _verdict(row)
+
+
+def _verdict(row: Row) -> Verdict:
+    return Verdict.from_json({**json.loads(row["verdict"]), "seconds": json.loads(row["seconds"])})
+
+
+def best_kernel(archive: Archive, run: str) -> tuple[int, str] | None:
+    """Number and text of the best kernel, the baseline if nothing beats it; None while nothing is valid."""
+    row = archive.connection.execute(
+        "SELECT p.number, k.source FROM proposals p JOIN kernels k ON k.id = p.kernel"
+        " WHERE p.run = ? AND p.improved ORDER BY p.number DESC LIMIT 1",
+        (run,),
+    ).fetchone()
+    return None if row is None else (int(row[0]), str(row[1]))
 
 
 def exchange(archive: Archive, run: str, number: int) -> tuple[str, str, str | None]:

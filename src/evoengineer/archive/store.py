@@ -57,6 +57,8 @@ class RunRecord:
 
 
 class Archive:
+    """An open archive; close it, or use it as a context manager. Made if it is not there, unless `create` is false."""
+
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path = path
         self._synced = 0.0
@@ -119,6 +121,7 @@ class Archive:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
+        """What is written inside is committed at the end, or not at all."""
         self.begin()
         try:
             yield self.connection
@@ -171,13 +174,16 @@ class Archive:
         return record_of(rows[0])
 
     def set_trials(self, run: str, trials: int) -> None:
+        """How many trials the run may be charged from now on."""
         self.connection.execute("UPDATE runs SET trials = ? WHERE id = ?", (trials, run))
 
     def lock(self, run: str) -> RunLock:
+        """The lock of a run, not taken yet."""
         return RunLock(self.path, run)
 
 
 def record_of(row: sqlite3.Row) -> RunRecord:
+    """A row of `runs` as a record."""
     values = {name: row[name] for name in RunRecord.__slots__}
     for name in ("settings", "task", "environment"):
         values[name] = json.loads(values[name])
@@ -199,6 +205,7 @@ class RunLock:
         self._file: IO[str] | None = None
 
     def held_elsewhere(self) -> bool:
+        """Whether somebody works on the run."""
         try:
             self.acquire()
         except EvoEngineerError:
@@ -207,6 +214,7 @@ class RunLock:
         return False
 
     def acquire(self) -> None:
+        """Take the lock, or raise at once if another process has it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = self.path.open("a")
         try:

@@ -8,20 +8,17 @@ Who reads what:
 
 A profile is one TOML file in `profiles/`, whose `architecture` names a file in `profiles/architectures/`
 with the figures that all cards of that compute capability share. The card's file wins. Each figure's
-origin stands beside it there. This module owns loading and naming; it computes nothing.
+origin stands beside it there. This module owns loading; it computes nothing.
 """
 
-import difflib
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 
-_SLOWEST_MHZ = 100
-DEFAULT_DEVICE = "sim:rtx4090"
 _DIRECTORY = Path(__file__).parent / "profiles"
 
 
@@ -134,34 +131,18 @@ def profile_names() -> tuple[str, ...]:
 def load_profile(key: str) -> Profile:
     """The profile `key`, e.g. `rtx4090`."""
     if key not in profile_names():
-        raise UsageError(_unknown_device(f"sim:{key}"))
+        raise unknown_device(f"sim:{key}")
     figures = _read(_DIRECTORY / f"{key}.toml")
     architecture = figures.get("architecture", "")
     shared = _read(_DIRECTORY / "architectures" / f"{architecture}.toml")
     return _build(key, {**shared, **figures})
 
 
-def profile_for(device: str) -> Profile:
-    """The profile of a device name such as `sim:rtx4090`, or `sim:rtx4090@1800` with its clock held at 1800 MHz."""
-    kind, _, key = device.partition(":")
-    key, held, clock = key.lower().partition("@")
-    if kind != "sim" or not key:
-        raise UsageError(_unknown_device(device))
-    profile = load_profile(key)
-    if not held:
-        return profile
-    highest = profile.clock_khz * 5 // 4000  # cards go a little beyond their boost clock
-    if not clock.isdecimal() or not _SLOWEST_MHZ <= int(clock) <= highest:
-        bounds = f"from {_SLOWEST_MHZ} to {highest} for {profile.name}"
-        raise UsageError(f"{device!r}: what follows @ is the clock in MHz, {bounds}")
-    return replace(profile, key=f"{key}@{int(clock)}", clock_khz=1000 * int(clock))
-
-
-def _unknown_device(device: str) -> str:
-    valid = [f"sim:{name}" for name in profile_names()]
-    close = difflib.get_close_matches(device.lower().removeprefix("sim:"), profile_names(), n=1)
-    hint = f" (did you mean sim:{close[0]}?)" if close else ""
-    return f"unknown device {device!r}{hint}; valid devices: {', '.join(valid)}"
+def unknown_device(name: str) -> UsageError:
+    """For a name that stands for no simulated card."""
+    valid = [f"sim:{key}" for key in profile_names()]
+    hint = did_you_mean(name.lower().removeprefix("sim:"), profile_names(), prefix="sim:")
+    return UsageError(f"unknown device {name!r}{hint}; valid devices: {', '.join(valid)}")
 
 
 def _read(path: Path) -> dict[str, Any]:

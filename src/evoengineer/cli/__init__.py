@@ -5,6 +5,7 @@
     evoengineer bench                           methods against each other over a suite
     evoengineer judge KERNEL.cu --problem P     a verdict on a kernel, with evidence and times
     evoengineer problems [show|check P]         what can be optimised
+    evoengineer integrity                       hostile kernels must be caught, honest ones must pass
     evoengineer sim run FILE.cu…     compile a CUDA program and run it on the simulated GPU
     evoengineer sim exec PROGRAM     run an executable that links libcudart dynamically
     evoengineer sim devices          list the cards that can be simulated
@@ -23,8 +24,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from evoengineer import __version__
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.version import __version__
 
 TRACEBACK_VARIABLE = "EVOENGINEER_TRACEBACK"
 
@@ -60,7 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    from evoengineer.cli import bench, doctor, evolve, fake_endpoint, judge, problems, runs, show, sim, suite
+    from evoengineer.cli import (
+        bench,
+        doctor,
+        evolve,
+        fake_endpoint,
+        integrity,
+        judge,
+        problems,
+        runs,
+        show,
+        sim,
+        suite,
+    )
 
     parser = Parser(
         prog="evoengineer", description="Evolve CUDA kernels and judge them, with or without a GPU."
@@ -70,6 +83,7 @@ def _dispatch(words: list[str]) -> int:
     for module in (evolve, runs, show, bench, fake_endpoint):
         module.add_commands(groups)
     judge.add_commands(groups)
+    integrity.add_commands(groups)
     problems.add_commands(groups)
     suite.add_commands(groups)
     sim.add_commands(groups)

@@ -1,7 +1,7 @@
 """`evoengineer doctor`: what this machine offers, why it was chosen, and what to do about what is missing.
 
 Exit code 0 when kernels can be judged on the simulated GPU, 1 otherwise. Prints no secret: of a key only
-whether it is set, of an address only where it leads. The questions are asked in `findings.py`.
+whether it is set, of an address only where it leads. The questions are asked in `experiment/machine.py`.
 """
 
 import argparse
@@ -30,6 +30,7 @@ def add_commands(groups: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def doctor_command(options: argparse.Namespace) -> int:
+    """Print what was found; the exit code says whether it is enough."""
     from evoengineer.experiment.machine import examine
 
     findings = examine()

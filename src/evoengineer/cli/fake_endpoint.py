@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
+    """Declare `fake-endpoint`."""
     fake = groups.add_parser(
         "fake-endpoint", help="a chat endpoint with scripted answers, for tests and demos"
     )
@@ -20,6 +21,7 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 
 
 def fake_command(options: argparse.Namespace) -> int:
+    """Serve until it is ended."""
     from evoengineer.propose.fake_endpoint import FakeEndpoint
     from evoengineer.propose.fake_script import load_script
 

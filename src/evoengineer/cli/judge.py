@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evoengineer.card.profile import DEFAULT_DEVICE
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
     from evoengineer.judge import JudgeOptions
-    from evoengineer.judge.verdict import Timing, Verdict
 
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
+    """Declare `judge`."""
     judge = groups.add_parser(
         "judge",
         help="judge a kernel: compile it, compare it with the reference, time it",
@@ -38,7 +38,11 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
     """What every command that judges takes."""
     parser.add_argument(
-        "--device", default=DEFAULT_DEVICE, metavar="D", help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})"
+        "--device",
+        type=DeviceName.parse,
+        default=DEFAULT_DEVICE,
+        metavar="D",
+        help=f"sim:CARD or cuda:N (default {DEFAULT_DEVICE})",
     )
     parser.add_argument(
         "--baseline",
@@ -52,13 +56,6 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="draw inputs from this run seed (default: a secret of this machine)",
     )
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        default=120.0,
-        metavar="S",
-        help="seconds for all calls of a kernel (default 120)",
-    )
     parser.add_argument("--no-cache", action="store_true", help="judge again what was judged before")
     parser.add_argument(
         "--unsafe",
@@ -71,61 +68,31 @@ def judging_options(options: argparse.Namespace, workers: int = 0) -> JudgeOptio
     """The options as the user gave them, checked."""
     from evoengineer.judge import JudgeOptions
 
-    if options.time_limit <= 0:
-        raise UsageError(f"--time-limit must be positive, not {options.time_limit:g}")
     if workers < 0:
         raise UsageError(f"--workers must not be negative (0: one per core), not {workers}")
     return JudgeOptions(
         device=options.device,
         run_seed=options.seed,
         workers=workers,
-        run_seconds=options.time_limit,
         unsafe=options.unsafe,
         use_cache=not options.no_cache,
     )
 
 
 def judge_command(options: argparse.Namespace) -> int:
+    """Judge the kernel and print its verdict."""
     if not options.kernel.is_file():
         raise UsageError(f"{options.kernel}: no such file")
 
-    from evoengineer.judge import judge_once
+    from evoengineer.judge import judge
     from evoengineer.problem.catalog import find_problem
+    from evoengineer.report.verdict import verdict_text
 
-    source = options.kernel.read_text(encoding="utf-8", errors="replace")
     description = find_problem(options.problem, options.baseline)
-    verdict = judge_once(source, description, judging_options(options, workers=1))
+    verdict = judge(options.kernel, description, options=judging_options(options))
     if options.json:
         json.dump(verdict.to_json(), sys.stdout, indent=2)
         print()
     else:
         print(verdict_text(verdict))
     return 0 if verdict.valid else 1
-
-
-def verdict_text(verdict: Verdict) -> str:
-    """A verdict for people."""
-    lines = [f"{verdict.outcome}: {verdict.summary}"]
-    if verdict.evidence:
-        lines += ["", *(f"  {line}" for line in verdict.evidence.splitlines())]
-    if verdict.timing is not None:
-        lines += ["", *timing_lines(verdict.timing)]
-    return "\n".join(lines)
-
-
-def timing_lines(timing: Timing) -> list[str]:
-    kind = "simulated" if timing.simulated else "measured"
-    low, high = timing.interval_us
-    spread = "" if low == high else f" (95%: {low:.2f} to {high:.2f})"
-    lines = [f"  time      {timing.time_us:.2f} us{spread}, {kind} on {timing.device}"]
-    if timing.baseline_us is not None and timing.speedup is not None:
-        lines.append(f"  baseline  {timing.baseline_us:.2f} us; speedup {timing.speedup:.3g}x")
-    for name, other_us in (("PyTorch ", timing.pytorch_us), ("compiled", timing.pytorch_compiled_us)):
-        if other_us is not None:
-            lines.append(f"  {name}  {other_us:.2f} us; speedup {other_us / timing.time_us:.3g}x")
-    if timing.speed_of_light_us is not None:
-        share = timing.speed_of_light_us / timing.time_us
-        lines.append(f"  speed of light {timing.speed_of_light_us:.2f} us ({share:.0%} reached)")
-    if timing.profile:
-        lines += ["", *(f"  {line}" for line in timing.profile.splitlines())]
-    return lines

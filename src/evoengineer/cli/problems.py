@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from evoengineer.errors import EvoEngineerError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
@@ -43,57 +38,34 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 
 
 def list_command(options: argparse.Namespace) -> int:
+    """Names and titles, or names and files as JSON."""
     from evoengineer.problem.catalog import shipped
+    from evoengineer.report.problem import title_in
+    from evoengineer.report.text import table
 
     known = shipped()
     if options.json:
         print(json.dumps({name: str(path) for name, path in known.items()}, indent=2))
         return 0
-    width = max((len(name) for name in known), default=0)
-    for name, path in known.items():
-        print(f"{name.ljust(width)}  {_first_line(path)}")
+    print(table([(name, title_in(path)) for name, path in known.items()]))
     print("\nA folder with problem.py and baseline.cu, or a KernelBench file, can be named by its path.")
     return 0
 
 
-def _first_line(path: Path) -> str:
-    """The title, read without running the file: that would import torch for a list."""
-    import ast
-
-    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return doc.partition("\n")[0]
-
-
 def show_command(options: argparse.Namespace) -> int:
+    """One problem in full."""
     from evoengineer.problem.catalog import find_problem
+    from evoengineer.report.problem import problem_json, problem_text
 
     description = find_problem(options.problem)
-    if options.json:
-        print(json.dumps(_as_json(description), indent=2))
-        return 0
-    problem = description.problem
-    print(f"{problem.name}: {problem.title}\n")
-    print("Arguments of forward, bench case:")
-    for argument in description.arguments:
-        print(f"  {argument['name']}: {_value(argument)}")
-    print("Returns:")
-    for output in description.outputs:
-        print(f"  {_value(output)}")
-    print("\nReference:")
-    print("\n".join(f"  {line}" for line in problem.reference_source.rstrip().splitlines()))
-    print("\nCases:")
-    for case in problem.cases:
-        print(f"  {case.kind}: {case.name}")
-    print(f"Inputs: {', '.join(problem.distributions)}")
-    print(f"Tolerance: {_tolerance(description)}")
-    print(f"Baseline: {problem.baseline or 'none (give one with --baseline)'}")
-    flops = description.flops()
-    work = f"{description.moved_bytes() / 1e6:.1f} MB moved at least"
-    print(f"Work of the bench case: {work}" + (f", about {flops / 1e9:.3g} GFLOP" if flops else ""))
+    print(json.dumps(problem_json(description), indent=2) if options.json else problem_text(description))
     return 0
 
 
 def check_command(options: argparse.Namespace) -> int:
+    """Say what is wrong with a problem; judge its baseline if nothing is."""
+    from evoengineer.experiment.suite import findings_of
+    from evoengineer.judge import judge
     from evoengineer.problem.catalog import find_problem, locate
 
     name, path = locate(options.problem)
@@ -107,29 +79,11 @@ def check_command(options: argparse.Namespace) -> int:
     if description.problem.baseline is None:
         print(f"{name}: has no baseline.cu; judging needs --baseline")
         return 0
-    failed = _judge_baseline(description)
-    return failed if failed or options.no_mutants else _mutation_score(description)
-
-
-def findings_of(name: str, path: Path) -> list[str]:
-    """What makes a problem unfit; found in a process of its own, as it takes torch."""
-    run = subprocess.run(
-        [sys.executable, "-m", "evoengineer.problem.checking", str(path), name],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if run.returncode != 0:
-        raise EvoEngineerError(f"checking {name} failed\n{run.stderr.strip()}")
-    found: list[str] = json.loads(run.stdout.splitlines()[-1])
-    return found
-
-
-def _judge_baseline(description: Description) -> int:
-    from evoengineer.judge import judge_once
-
-    assert description.problem.baseline is not None
-    verdict = judge_once(description.problem.baseline.read_text(encoding="utf-8"), description)
-    print(f"{description.problem.name}: baseline is {verdict.outcome}: {verdict.summary}")
-    return 0 if verdict.valid else 1
+    verdict = judge(description.problem.baseline, description)
+    print(f"{name}: baseline is {verdict.outcome}: {verdict.summary}")
+    if not verdict.valid:
+        return 1
+    return 0 if options.no_mutants else _mutation_score(description)
 
 
 def _mutation_score(description: Description) -> int:
@@ -147,41 +101,3 @@ def _mutation_score(description: Description) -> int:
         + (f"; {left_out} compile to the same code or not at all" if left_out else "")
     )
     return 1 if survived else 0
-
-
-def _value(data: Any) -> str:
-    if data["kind"] == "tensor":
-        return f"{data['dtype']} {data['shape']} ({data['bytes'] / 1e6:.3g} MB)"
-    return f"{data['kind']} = {data['value']}"
-
-
-def _tolerance(description: Description) -> str:
-    tolerance = description.problem.tolerance
-    by_dtype = ", ".join(f"{dtype} {bound:g}" for dtype, bound in tolerance.relative.items())
-    reason = f" ({tolerance.reason})" if tolerance.reason else ""
-    return (
-        f"{by_dtype}, relative to the element plus the output's RMS; and at most {tolerance.times_pytorch:g}× "
-        f"PyTorch's own error{reason}"
-    )
-
-
-def _as_json(description: Description) -> dict[str, Any]:
-    problem = description.problem
-    return {
-        "name": problem.name,
-        "title": problem.title,
-        "path": str(problem.path),
-        "form": problem.form,
-        "reference": problem.reference_source,
-        "cases": [{"kind": str(case.kind), "sizes": dict(case.sizes)} for case in problem.cases],
-        "distributions": [str(each) for each in problem.distributions],
-        "tolerance": {
-            "relative": dict(problem.tolerance.relative),
-            "times_pytorch": problem.tolerance.times_pytorch,
-        },
-        "baseline": str(problem.baseline) if problem.baseline else None,
-        "arguments": [dict(each) for each in description.arguments],
-        "outputs": [dict(each) for each in description.outputs],
-        "moved_bytes": description.moved_bytes(),
-        "flops": description.flops(),
-    }

@@ -39,16 +39,10 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_archive(parser: argparse.ArgumentParser) -> None:
+    """The option that says where runs are kept."""
     parser.add_argument(
         "--archive",
         type=Path,
         metavar="FILE",
         help="the archive of runs (default: archive.db in $EVOENGINEER_HOME or the user's data folder)",
     )
-
-
-def archive_path(options: argparse.Namespace) -> Path:
-    from evoengineer.archive.store import default_archive
-
-    path: Path | None = options.archive
-    return path or default_archive()

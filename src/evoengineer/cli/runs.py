@@ -7,15 +7,20 @@ import datetime
 import json
 from typing import TYPE_CHECKING
 
-from evoengineer.cli.run_options import add_archive, archive_path
+from evoengineer.card.name import DeviceName
+from evoengineer.cli.run_options import add_archive
 
 if TYPE_CHECKING:
     from evoengineer.archive.reading import RunSummary
-    from evoengineer.archive.store import Archive
     from evoengineer.cli import Parser
+
+_RUNS = (
+    "RUN", "PROBLEM", "METHOD", "PROPOSER", "DEVICE", "TRIALS", "VALID", "BEST", "COST", "STATUS", "BEGUN",
+)  # fmt: skip
 
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
+    """Declare `runs`, `methods` and `models`."""
     runs = groups.add_parser("runs", help="list the runs in the archive")
     runs.add_argument("--problem", metavar="P", help="only runs of this problem")
     runs.add_argument("--json", action="store_true", help="a line of JSON per run")
@@ -29,29 +34,18 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 
 
 def runs_command(options: argparse.Namespace) -> int:
+    """The runs of the archive, as a table or as lines of JSON."""
+    from evoengineer.archive.reading import status as status_of
     from evoengineer.archive.reading import summaries
     from evoengineer.archive.store import Archive
+    from evoengineer.experiment.evolving import archive_file
     from evoengineer.report.text import cost, speedup_text, table
 
-    with Archive(archive_path(options), create=False) as archive:
+    with Archive(archive_file(options.archive), create=False) as archive:
         found = [each for each in summaries(archive) if options.problem in (None, each.run.problem)]
-        rows = [
-            (
-                "RUN",
-                "PROBLEM",
-                "METHOD",
-                "PROPOSER",
-                "DEVICE",
-                "TRIALS",
-                "VALID",
-                "BEST",
-                "COST",
-                "STATUS",
-                "BEGUN",
-            )
-        ]
+        rows = [_RUNS]
         for each in found:
-            status = shown_status(archive, each)
+            status = status_of(archive, each.run)
             if options.json:
                 print(json.dumps(_as_json(each, status)))
             begun = datetime.datetime.fromtimestamp(each.run.created_at).strftime("%Y-%m-%d %H:%M")
@@ -65,14 +59,6 @@ def runs_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def shown_status(archive: Archive, summary: RunSummary) -> str:
-    """A run whose process died without a word says `running` in its row, but nobody holds its lock."""
-    run = summary.run
-    if run.status == "running" and not archive.lock(run.id).held_elsewhere():
-        return "interrupted"
-    return run.status
-
-
 def _as_json(summary: RunSummary, status: str) -> dict[str, object]:
     run = summary.run
     return {
@@ -81,7 +67,7 @@ def _as_json(summary: RunSummary, status: str) -> dict[str, object]:
         "method": run.method,
         "proposer": run.proposer,
         "device": run.device,
-        "simulated": run.device.startswith("sim:"),
+        "simulated": DeviceName.parse(run.device).simulated,
         "seed": run.seed,
         "status": status,
         "reason": run.reason,
@@ -98,6 +84,7 @@ def _as_json(summary: RunSummary, status: str) -> dict[str, object]:
 
 
 def methods_command(options: argparse.Namespace) -> int:
+    """The table of methods."""
     from evoengineer.report.text import table
     from evoengineer.search.methods import METHODS
 
@@ -114,6 +101,7 @@ def methods_command(options: argparse.Namespace) -> int:
 
 
 def models_command(options: argparse.Namespace) -> int:
+    """The table of known models."""
     from evoengineer.propose.prices import find_model, model_names
     from evoengineer.report.text import table
 

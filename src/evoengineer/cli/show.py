@@ -6,15 +6,21 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evoengineer.cli.run_options import add_archive, archive_path
+from evoengineer.card.name import DeviceName
+from evoengineer.cli.run_options import add_archive
 from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
     from evoengineer.archive.store import Archive
     from evoengineer.cli import Parser
 
+_PROPOSALS = (
+    "PROPOSAL", "TRIAL", "OPERATOR", "GUIDANCE", "PARENTS", "VERDICT", "TIME us", "SPEEDUP", "NAME",
+)  # fmt: skip
+
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
+    """Declare `show` and `export`."""
     show = groups.add_parser("show", help="a run's trials, or one of them in full")
     show.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
     show.add_argument(
@@ -39,14 +45,16 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
 
 
 def show_command(options: argparse.Namespace) -> int:
+    """The part of a run that the options ask for; its proposals unless they say otherwise."""
     from evoengineer.archive.canonical import digest
     from evoengineer.archive.reading import insight_uses, proposals, summary
     from evoengineer.archive.store import Archive
+    from evoengineer.experiment.evolving import archive_file
     from evoengineer.report.export import best_source
     from evoengineer.report.summary import summary_text
     from evoengineer.report.text import speedup_text, table
 
-    with Archive(archive_path(options), create=False) as archive:
+    with Archive(archive_file(options.archive), create=False) as archive:
         run = archive.run(options.run)
         if options.digest:
             print(digest(archive, run.id))
@@ -62,19 +70,7 @@ def show_command(options: argparse.Namespace) -> int:
             print(table(rows))
         else:
             print(summary_text(summary(archive, run.id), None))
-            rows = [
-                (
-                    "PROPOSAL",
-                    "TRIAL",
-                    "OPERATOR",
-                    "GUIDANCE",
-                    "PARENTS",
-                    "VERDICT",
-                    "TIME us",
-                    "SPEEDUP",
-                    "NAME",
-                )
-            ]
+            rows = [_PROPOSALS]
             for each in proposals(archive, run.id):
                 verdict = each.outcome or (
                     f"same as {each.duplicate_of}" if each.kind == "duplicate" else each.kind or "under way"
@@ -86,7 +82,7 @@ def show_command(options: argparse.Namespace) -> int:
                     *("-" if each.time_us is None else speedup_text(each.speedup), each.name[:60]),
                 ))  # fmt: skip
             print(table(rows, right=frozenset({0, 1})))
-            if run.device.startswith("sim:"):
+            if DeviceName.parse(run.device).simulated:
                 print("times are simulated; * marks a new best")
     return 0
 
@@ -110,10 +106,12 @@ def _show_proposal(archive: Archive, run: str, number: int) -> None:
 
 
 def export_command(options: argparse.Namespace) -> int:
+    """Write the folder and name its files."""
     from evoengineer.archive.store import Archive
+    from evoengineer.experiment.evolving import archive_file
     from evoengineer.report.export import export_run
 
-    with Archive(archive_path(options), create=False) as archive:
+    with Archive(archive_file(options.archive), create=False) as archive:
         run = archive.run(options.run)
         folder = options.output or Path(run.id)
         for path in export_run(archive, run.id, folder, options.proposal):

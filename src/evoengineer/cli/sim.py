@@ -8,9 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from evoengineer.card.profile import DEFAULT_DEVICE, load_profile, profile_for, profile_names
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
+from evoengineer.card.profile import load_profile, profile_names
 from evoengineer.cli.sim_profile import add_profile_command
 from evoengineer.errors import UsageError
 from evoengineer.sim.options import (
@@ -82,35 +83,29 @@ def split_arguments(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    return run_sources(options, device_options(options))
+    """Compile and run; the exit code is the program's."""
+    device = device_options(options)
+    with scratch_directory() as scratch:
+        command = built_command(options, device, scratch)
+
+        from evoengineer.sim.session import run_program
+
+        return run_program(command, device)
 
 
-def run_sources(options: argparse.Namespace, device: DeviceOptions, stdout: TextIO | None = None) -> int:
-    """Compile the program that the options name and run it; its output goes to `stdout` (default: ours)."""
-    from evoengineer.kernel.program import Program, check_program, compile_program
-    from evoengineer.toolchain.compilers import find_toolchain
+def built_command(options: argparse.Namespace, device: DeviceOptions, scratch: Path) -> list[str]:
+    """The program that the options name, compiled, with its arguments; nvcc's warnings go to stderr."""
+    from evoengineer.experiment.program import build_program
+    from evoengineer.kernel.program import Program
 
     program = Program(tuple(options.files), tuple(options.nvcc_arg))
-    check_program(program)
-    toolchain = find_toolchain()
-
-    from evoengineer.sim.session import cudart_directory, run_program
-
-    with scratch_directory() as scratch:
-        executable = scratch / program.sources[0].stem
-        log = compile_program(
-            program,
-            executable,
-            toolchain,
-            profile_for(device.device).sm,
-            cudart_directory(toolchain.version[0]),
-        )
-        sys.stderr.write(log)
-        target = stdout.fileno() if stdout is not None else None
-        return run_program([str(executable), *options.program_arguments], device, stdout=target)
+    executable, log = build_program(program, device.device, scratch)
+    sys.stderr.write(log)
+    return [str(executable), *options.program_arguments]
 
 
 def exec_command(options: argparse.Namespace) -> int:
+    """Run an executable; the exit code is its own."""
     device = device_options(options)
     if not options.program.is_file():
         raise UsageError(f"{options.program}: no such program")
@@ -125,14 +120,17 @@ def exec_command(options: argparse.Namespace) -> int:
 
 
 def devices_command(options: argparse.Namespace) -> int:
+    """The table of cards."""
     if options.program_arguments:
         raise UsageError("sim devices takes no arguments")
+    from evoengineer.report.text import table
+
     rows = [("DEVICE", "CARD", "CC", "SMs", "CLOCK", "MEMORY", "BANDWIDTH", "L2")]
     for key in profile_names():
         card = load_profile(key)
         major, minor = card.compute_capability
         rows.append((
-            card.device + (" (default)" if card.device == DEFAULT_DEVICE else ""),
+            card.device + (" (default)" if card.device == str(DEFAULT_DEVICE) else ""),
             card.name,
             f"{major}.{minor}",
             str(card.sm_count),
@@ -141,15 +139,14 @@ def devices_command(options: argparse.Namespace) -> int:
             f"{card.dram_bytes_per_second / 1e9:.0f} GB/s",
             f"{card.l2_bytes / 2**20:.0f} MiB",
         ))  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(table(rows))
     return 0
 
 
 def _add_device_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device",
+        type=DeviceName.parse,
         default=DEFAULT_DEVICE,
         help=f"the card to simulate (default {DEFAULT_DEVICE}; see `sim devices`)",
     )
@@ -191,7 +188,6 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
 
 def device_options(options: argparse.Namespace) -> DeviceOptions:
     """The options as the user gave them, resolved and checked."""
-    profile = profile_for(options.device)
     threads = default_threads() if options.threads is None else options.threads
     if threads < 1:
         raise UsageError(f"--threads must be at least 1, not {threads}")
@@ -207,12 +203,12 @@ def device_options(options: argparse.Namespace) -> DeviceOptions:
         raise UsageError("--sampled-only runs the counted blocks, but --sample-blocks 0 counts none")
     checks = parse_checks("none" if options.check is None else options.check)
     return DeviceOptions(
-        profile.device,
-        threads,
-        checks,
-        Limits(options.max_instructions, options.max_seconds),
-        options.sample_blocks,
-        options.sampled_only,
+        device=options.device,
+        threads=threads,
+        checks=checks,
+        limits=Limits(max_instructions=options.max_instructions, max_seconds=options.max_seconds),
+        sample_blocks=options.sample_blocks,
+        sampled_only=options.sampled_only,
     )
 
 

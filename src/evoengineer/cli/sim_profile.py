@@ -3,9 +3,8 @@
 import argparse
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evoengineer.errors import UsageError
 
@@ -35,7 +34,10 @@ def add_profile_command(commands: "argparse._SubParsersAction[Parser]") -> "Pars
 
 
 def profile_command(options: argparse.Namespace) -> int:
-    from evoengineer.cli.sim import device_options, run_sources, scratch_directory
+    """Run the program and explain its launches."""
+    from evoengineer.cli.sim import built_command, device_options, scratch_directory
+    from evoengineer.experiment.program import profiled_run
+    from evoengineer.report.profiles import explain
 
     device = device_options(options)
     if not device.sample_blocks:
@@ -43,23 +45,10 @@ def profile_command(options: argparse.Namespace) -> int:
             "--sample-blocks must be at least 1 here: without counting there is nothing to explain"
         )
     with scratch_directory() as scratch:
-        report = scratch / "profiles.json"
-        code = run_sources(options, replace(device, profile_file=str(report)), stdout=sys.stderr)
-        found: list[dict[str, Any]] = json.loads(report.read_text()) if report.exists() else []
+        command = built_command(options, device, scratch)
+        code, launches = profiled_run(command, device, scratch, stdout=sys.stderr.fileno())
     if options.json:
-        print(json.dumps(found, indent=1))
-        return code
-    print(_by_kernel(found))
+        print(json.dumps([each.to_json() for each in launches], indent=1))
+    else:
+        print(explain(launches))
     return code
-
-
-def _by_kernel(found: list[dict[str, Any]]) -> str:
-    """A paragraph for each kernel and launch shape, in the order of their first launch."""
-    from evoengineer.sim.timing.explain import explain
-    from evoengineer.sim.timing.profile import LaunchProfile
-
-    groups: dict[tuple[Any, ...], list[LaunchProfile]] = {}
-    for each in found:
-        profile = LaunchProfile.from_json(each)
-        groups.setdefault((profile.kernel, profile.grid, profile.block), []).append(profile)
-    return "\n".join(explain(group) for group in groups.values()) or explain([])

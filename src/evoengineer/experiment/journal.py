@@ -15,21 +15,20 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from sqlite3 import Connection, Row
 
 from evoengineer.archive.store import Archive, RunRecord
-from evoengineer.judge.verdict import Timing, Verdict
+from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Attempt, Estimate, Reply, Usage
 from evoengineer.search.insights import Use
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Prompt, Restored, Settled
 
-_VERDICT_FIELDS = tuple(each.name for each in fields(Verdict) if each.name != "seconds")
-_TIMING_FIELDS = tuple(each.name for each in fields(Timing))
-
 
 class RunJournal:
+    """The journal of one run in an archive; see `search.journal.Journal`."""
+
     def __init__(self, archive: Archive, run: RunRecord) -> None:
         self.archive = archive
         self.run = run
@@ -37,6 +36,7 @@ class RunJournal:
         self._seen_at = 0.0
 
     def open_session(self) -> None:
+        """This process works on the run from now on."""
         now = time.time()
         with self.archive.transaction() as db:
             db.execute(
@@ -159,13 +159,11 @@ class RunJournal:
             self._seen(db, always=True)
 
     def _verdict(self, db: Connection, number: int, verdict: Verdict) -> None:
-        data = {name: getattr(verdict, name) for name in _VERDICT_FIELDS}  # `asdict` would copy every profile
-        if verdict.timing is not None:
-            data["timing"] = {name: getattr(verdict.timing, name) for name in _TIMING_FIELDS}
-        text = json.dumps(data, sort_keys=True, default=dict)
+        data = verdict.to_json()
+        seconds = json.dumps(data.pop("seconds"))
         db.execute(
             "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?)",
-            (self.run.id, number, text, json.dumps(dict(verdict.seconds)), time.time()),
+            (self.run.id, number, json.dumps(data, sort_keys=True), seconds, time.time()),
         )
 
     def _settle(self, db: Connection, settled: Settled, build: str) -> None:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from evoengineer import __version__
 from evoengineer.errors import EvoEngineerError, ToolchainError
+from evoengineer.version import __version__
 
 _TIMEOUT_SECONDS = 20
 
@@ -65,6 +65,7 @@ def _python() -> list[Finding]:
 
 def _compilers() -> list[Finding]:
     from evoengineer.toolchain.compilers import find_host_compiler, find_toolchain
+    from evoengineer.toolchain.toolkit import toolkit_of
 
     findings = []
     try:
@@ -80,29 +81,18 @@ def _compilers() -> list[Finding]:
         return [*findings, Finding("nvcc", "missing", "none", remedy=str(error), needed=True)]
     version = ".".join(map(str, tools.version))
     findings.append(Finding("nvcc", "ok", f"{version}: {tools.nvcc}", tools.reason, needed=True))
-    findings.append(_ptxas(tools.nvcc))
+    try:
+        ptxas = toolkit_of(tools).ptxas()
+        findings.append(Finding("ptxas", "ok", str(ptxas), "the one that nvcc calls", needed=True))
+    except ToolchainError as error:
+        findings.append(Finding("ptxas", "missing", "none", remedy=str(error), needed=True))
     return findings
-
-
-def _ptxas(nvcc: Path) -> Finding:
-    """nvcc calls it for machine code, and we for registers and spills."""
-    from evoengineer.judge.sandbox.policy import toolkit_of
-
-    places = [nvcc.parent, *(root / "bin" for root in toolkit_of(nvcc))]
-    for place in places:
-        if (place / "ptxas").is_file():
-            return Finding("ptxas", "ok", str(place / "ptxas"), "beside nvcc", needed=True)
-    on_path = shutil.which("ptxas")
-    if on_path:
-        return Finding("ptxas", "ok", on_path, "on PATH", needed=True)
-    remedy = "It belongs to every CUDA toolkit and to NVIDIA's wheel nvidia-cuda-nvcc: install that again."
-    return Finding("ptxas", "missing", "none beside nvcc or on PATH", remedy=remedy, needed=True)
 
 
 def _simulator() -> list[Finding]:
     try:
+        from evoengineer.sim.cudart.library import client_library
         from evoengineer.sim.runtime.native import load_runtime
-        from evoengineer.sim.session import client_library
 
         load_runtime()
         library = client_library()
@@ -229,8 +219,10 @@ def _cache() -> list[Finding]:
     try:
         root = cache_dir("native").parent
     except OSError as error:
-        remedy = f"Set {CACHE_VARIABLE} to a directory that you may write to."
-        return [Finding("cache", "missing", str(error), remedy=remedy, needed=True)]
+        remedy = (
+            f"Everything is compiled anew by each process. Set {CACHE_VARIABLE} to a directory to write to."
+        )
+        return [Finding("cache", "missing", str(error), remedy=remedy)]
     size = sum(_size(Path(folder) / name) for folder, _, names in os.walk(root) for name in names)
     reason = f"from ${CACHE_VARIABLE}" if os.environ.get(CACHE_VARIABLE) else "the default"
     return [Finding("cache", "note", f"{root}, {size / 1e6:.0f} MB; may be deleted at any time", reason)]

@@ -1,7 +1,7 @@
-"""A run from its settings: opens problem, proposer, judge and archive, and works through it.
+"""Run: a run in an archive, as an object. Made from settings, worked through, resumed, read.
 
-Shared by `evolve`, `resume` and `bench`. Owns what a run's record holds besides the search: the task's facts
-and the environment.
+Shared by `evolve`, `resume` and `bench`, on the command line and in Python. Opens problem, proposer and judge, and
+owns what a run's record holds besides the search: the task's facts and the environment.
 """
 
 from __future__ import annotations
@@ -9,21 +9,25 @@ from __future__ import annotations
 import platform
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evoengineer import __version__
+from evoengineer.archive import reading
+from evoengineer.archive.reading import RunSummary, Trial
 from evoengineer.archive.store import Archive, RunRecord, new_run_name
+from evoengineer.card.name import DeviceName
 from evoengineer.errors import UsageError
 from evoengineer.experiment.journal import RunJournal
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import LoopOptions, Result
 from evoengineer.search.loop import Loop
 from evoengineer.search.methods import Method, find_method
-from evoengineer.search.settings import Settings
+from evoengineer.search.settings import Settings, resolve
 from evoengineer.search.state import SearchState
 from evoengineer.search.task import Task, describe_card, describe_value
+from evoengineer.version import __version__
 
 if TYPE_CHECKING:
     from evoengineer.judge.protocol import Judge
@@ -31,8 +35,131 @@ if TYPE_CHECKING:
     from evoengineer.propose.protocol import Proposer
     from evoengineer.search.progress import Observer
 
+_FILES = ("replay", "prices", "baseline")  # settings that name files which must be there
+
+
+class Run:
+    """One run in an archive.
+
+    What it tells is read from the file whenever it is asked, so that a run under way can be watched from elsewhere.
+    """
+
+    def __init__(self, id: str, archive: Path) -> None:
+        self.id = id
+        self.archive = archive
+
+    def __repr__(self) -> str:
+        return f"Run({self.id!r}, {str(self.archive)!r})"
+
+    @classmethod
+    def create(cls, settings: Settings, archive: Path, name: str | None = None) -> Run:
+        """Write a new run into the archive; nothing is called or judged yet."""
+        method, fingerprint = resolved_method(settings)  # a wrong name is refused before anything is opened
+        check_files(settings)
+        settings = with_absolute_paths(settings)
+        task = gather_task(settings)
+        with Archive(archive) as opened:
+            record = opened.create_run(
+                id=name or new_run_name(task.name, settings.method),
+                problem=task.name,
+                method=method.name,
+                proposer=proposer_name(settings),
+                device=settings.device,
+                seed=settings.seed,
+                trials=settings.trials,
+                settings={**settings.to_json(), "method_fingerprint": fingerprint},
+                task=task.to_json(),
+                environment=environment(task),
+            )
+        return cls(record.id, archive)
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    @property
+    def record(self) -> RunRecord:
+        """What was asked for (problem, method, proposer, device, seed, settings …) and how it stands."""
+        with self._open() as archive:
+            return archive.run(self.id)
+
+    @property
+    def status(self) -> str:
+        """`running`, `finished`, `stopped` or `interrupted`; `record.reason` says why."""
+        with self._open() as archive:
+            return reading.status(archive, archive.run(self.id))
+
+    @property
+    def summary(self) -> RunSummary:
+        """The totals: trials, outcomes, duplicates, tokens, cost, times."""
+        with self._open() as archive:
+            return reading.summary(archive, self.id)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every charged proposal with its verdict, in order."""
+        with self._open() as archive:
+            return tuple(reading.trials(archive, self.id))
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial with the fastest kernel; None while nothing beats the baseline."""
+        return next((trial for trial in reversed(self.trials) if trial.improved), None)
+
+    @property
+    def speedup(self) -> float | None:
+        """Of the best kernel over the baseline (1.0: the baseline itself); None without a baseline."""
+        return self.summary.best_speedup
+
+    @property
+    def source(self) -> str | None:
+        """Text of the best kernel, the baseline's if nothing beats it; None while nothing is valid."""
+        with self._open() as archive:
+            best = reading.best_kernel(archive, self.id)
+        return None if best is None else best[1]
+
+    def _open(self) -> Archive:
+        return Archive(self.archive, create=False)
+
+    # -- working ------------------------------------------------------------------------------------------
+
+    def work(
+        self,
+        changes: Mapping[str, Any] | None = None,
+        *,
+        observer: Observer | None = None,
+        on_loop: Callable[[Loop], None] | None = None,
+        total: Budget | None = None,
+        proposer: Proposer | None = None,
+        judge: Judge | None = None,
+    ) -> Result:
+        """Take the run from wherever it stands to its end. `changes` are settings that differ from now on.
+
+        `on_loop` gets the loop, whose `interrupt` ends it cleanly. A proposer and a judge that are given stay open.
+        """
+        with self._open() as archive, ExitStack() as opened:
+            record = archive.run(self.id)
+            settings = changed(settings_of(record), changes or {})
+            check_files(settings)
+            if settings.trials < record.trials:
+                raise UsageError(
+                    f"run {record.id} has {record.trials} trials; they can only be more, not {settings.trials}"
+                )
+            opened.enter_context(archive.lock(record.id))
+            if settings.trials != record.trials:
+                archive.set_trials(record.id, settings.trials)
+            if proposer is None:
+                proposer = open_proposer(settings)
+                opened.callback(proposer.close)
+            if judge is None:
+                judge = open_judge(settings)
+                opened.callback(judge.close)
+            loop = _loop(archive, record, settings, proposer, judge, observer, total)
+            if on_loop is not None:
+                on_loop(loop)
+            return loop.run()
+
 
 def resolved_method(settings: Settings) -> tuple[Method, str]:
+    """The method with its switches, and a fingerprint of the user's file it comes from."""
     method, fingerprint = find_method(settings.method)
     switched = method.with_switches(
         repair=settings.repair, knowledge=settings.knowledge, lookahead=settings.lookahead
@@ -41,6 +168,7 @@ def resolved_method(settings: Settings) -> tuple[Method, str]:
 
 
 def open_proposer(settings: Settings) -> Proposer:
+    """The recording, the endpoint or the rewriter that the settings choose, recorded if they say so."""
     from evoengineer.propose.recording import Match, Recorder, Replay
 
     proposer: Proposer
@@ -78,21 +206,24 @@ def _open_endpoint(settings: Settings) -> Proposer:
 
 
 def proposer_name(settings: Settings) -> str:
+    """The model's name, `replay` or `rewriter`."""
     return settings.model or ("replay" if settings.replay else "rewriter")
 
 
 def describe(settings: Settings) -> Description:
+    """The problem that the settings name, with their baseline."""
     from evoengineer.problem.catalog import find_problem
 
     return find_problem(settings.problem, Path(settings.baseline) if settings.baseline else None)
 
 
 def open_judge(settings: Settings) -> Judge:
+    """A judge of the settings' problem on their device."""
     from evoengineer.judge import JudgeOptions
     from evoengineer.judge import open_judge as open_pool
 
     options = JudgeOptions(
-        device=settings.device,
+        device=DeviceName.parse(settings.device),
         run_seed=settings.judge_seed,
         workers=settings.judge_workers,
         unsafe=settings.unsafe,
@@ -120,25 +251,7 @@ def gather_task(settings: Settings) -> Task:
         cuda=version,
         tolerance=f"Results are compared with a float64 reference; largest relative error: {bounds}.",
         baseline=problem.baseline.read_text(encoding="utf-8") if problem.baseline else "",
-        simulated=settings.device.startswith("sim:"),
-    )
-
-
-def create_run(archive: Archive, settings: Settings, name: str | None) -> RunRecord:
-    """Write a new run into the archive; nothing is called or judged yet."""
-    method, fingerprint = resolved_method(settings)
-    task = gather_task(settings)
-    return archive.create_run(
-        id=name or new_run_name(task.name, settings.method),
-        problem=task.name,
-        method=method.name,
-        proposer=proposer_name(settings),
-        device=settings.device,
-        seed=settings.seed,
-        trials=settings.trials,
-        settings={**settings.to_json(), "method_fingerprint": fingerprint},
-        task=task.to_json(),
-        environment=environment(task),
+        simulated=DeviceName.parse(settings.device).simulated,
     )
 
 
@@ -152,22 +265,42 @@ def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """Settings for a resumed run; only those may change that no prompt depends on."""
     for each in fields(Settings):
         if each.name in changes and not each.metadata["resume"]:
-            raise UsageError(f"--{each.name.replace('_', '-')} cannot be changed when a run is resumed")
+            raise UsageError(f"{each.name} cannot be changed when a run is resumed")
+    return resolve({**settings.to_json(), **changes})
+
+
+def check_files(settings: Settings) -> None:
+    """Files that a run needs, before anything costs time."""
+    for name in _FILES:
+        value = getattr(settings, name)
+        if value is not None and not Path(value).is_file():
+            raise UsageError(f"{name} {value}: no such file")
+
+
+def with_absolute_paths(settings: Settings) -> Settings:
+    """So that a run can be resumed from another folder."""
+    changes: dict[str, Any] = {}
+    for name in (*_FILES, "record"):
+        value = getattr(settings, name)
+        if value is not None:
+            changes[name] = str(Path(value).resolve())
+    if Path(settings.problem).exists():
+        changes["problem"] = str(Path(settings.problem).resolve())
+    file, colon, attribute = settings.method.rpartition(":")
+    if colon and file.endswith(".py"):
+        changes["method"] = f"{Path(file).resolve()}:{attribute}"
     return replace(settings, **changes)
 
 
-def work_through(
+def _loop(
     archive: Archive,
     run: RunRecord,
     settings: Settings,
-    *,
     proposer: Proposer,
     judge: Judge,
-    observer: Observer | None = None,
-    total: Budget | None = None,
-    on_loop: Callable[[Loop], None] | None = None,
-) -> Result:
-    """Take a run from wherever it stands to its end. The caller holds the run's lock."""
+    observer: Observer | None,
+    total: Budget | None,
+) -> Loop:
     method, fingerprint = resolved_method(settings)
     if fingerprint != run.settings.get("method_fingerprint", ""):
         raise UsageError(
@@ -180,7 +313,7 @@ def work_through(
         seconds=settings.max_seconds,
         total=total,
     )
-    loop = Loop(
+    return Loop(
         run=run.id,
         state=SearchState(method, Task.from_json(run.task), run.seed),
         journal=RunJournal(archive, run),
@@ -193,9 +326,6 @@ def work_through(
         observer=observer,
         ended=run.ending,
     )
-    if on_loop is not None:
-        on_loop(loop)
-    return loop.run()
 
 
 def environment(task: Task) -> dict[str, Any]:

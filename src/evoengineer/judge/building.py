@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evoengineer.errors import EnvironmentFailure
 from evoengineer.judge.failures import Rejected, trimmed
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.sandbox import compile_policy, start
+from evoengineer.judge.sandbox import Exit, Idleness, Surroundings, compile_policy, from_outside, start
 from evoengineer.judge.verdict import Outcome
 from evoengineer.kernel.build import Build, BuildFailure, build_kernel
 from evoengineer.kernel.command import BuildLimits, Command, Finished
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from evoengineer.judge.worker import Target
 
 _MOST_SOURCE_BYTES = 1 << 20
+_LOOK_SECONDS = 0.5
 
 
 def build_sandboxed(source: str, problem: Problem, target: Target, options: JudgeOptions) -> Build | Rejected:
@@ -35,7 +38,7 @@ def build_sandboxed(source: str, problem: Problem, target: Target, options: Judg
         sm=target.sm,
         target=target.kind,
         fast_math=problem.fast_math,
-        limits=BuildLimits(wall_seconds=options.build_seconds),
+        limits=BuildLimits(wall_seconds=options.patience_seconds, cpu_seconds=options.compiler_cpu_seconds),
         toolchain=toolchain,
         runner=_sandboxed((toolchain.nvcc, Path(toolchain.host.command[0]))),
     )
@@ -78,6 +81,20 @@ def _rejected(failure: BuildFailure) -> Rejected:
     )
 
 
+def _blame_the_machine(ending: Exit, trouble: str) -> None:
+    """A compiler that fails because of its surroundings says nothing about the text that it was given."""
+    if not trouble and from_outside(ending):
+        trouble = f"it was {ending.describe()}"
+    if not trouble and ending.limit == "killed":
+        trouble = "it was killed from outside"
+    if not trouble and ending.limit == "wall":
+        trouble = (
+            "it did not get anywhere for half an hour, though it was not idle: is the machine overloaded?"
+        )
+    if trouble:
+        raise EnvironmentFailure(f"the compiler failed for a reason that is not the kernel's: {trouble}")
+
+
 def _sandboxed(compilers: tuple[Path, ...]) -> Callable[[Command], Finished]:
     """Runs the compiler's steps where they can write to their own directory only."""
 
@@ -92,8 +109,19 @@ def _sandboxed(compilers: tuple[Path, ...]) -> Callable[[Command], Finished]:
             wall_seconds=limits.wall_seconds,
             file_bytes=limits.file_bytes,
         )
+        before = Surroundings.now()
         with start(list(command.arguments), policy) as process:
-            ending = process.wait()
+            idle = Idleness([process.pid])
+            ending = None
+            while ending is None:
+                try:
+                    ending = process.wait(_LOOK_SECONDS)
+                except subprocess.TimeoutExpired:
+                    if idle.look():
+                        process.kill()
+                        return Finished(-signal.SIGKILL, timed_out=True)
+        if not ending.succeeded:
+            _blame_the_machine(ending, before.trouble(command.directory))
         code = ending.code if ending.code is not None else -(ending.signal or signal.SIGKILL)
         return Finished(code, ending.timed_out)
 

@@ -27,6 +27,8 @@ from evoengineer.problem.model import Problem
 
 
 class CudaWorker:
+    """Judges on the GPU that the options name; see `worker.Worker`."""
+
     def __init__(self, options: JudgeOptions, run_seed: int, threads: int) -> None:
         self._options, self._run_seed = options, run_seed
         self._reference = ReferenceProcess(threads)
@@ -55,7 +57,7 @@ class CudaWorker:
                 self._reference.drop(number)
         eager_us, compiled_us = pytorch_times(description.problem, self._options.device)
         timing = Timing(
-            device=self._options.device,
+            device=str(self._options.device),
             simulated=False,
             time_us=measured.time_us,
             interval_us=measured.interval_us,

@@ -33,23 +33,26 @@ class Mode(StrEnum):
     REORDERED = "reordered"  # blocks in another order, and reads of memory that nobody has written
     PLAIN = "plain"
     TIMED = "timed"
-    SAMPLED = "sampled"  # timed, and only some blocks run: for cases that are too large to run whole
-
-
-class SampleUnclear(Exception):
-    """Some blocks alone do not show whether the kernel is right: the whole case has to run."""
 
 
 class Stage(Protocol):
     """A candidate loaded on a device. Failures are raised as Rejected."""
 
-    def put(self, number: int, staged: Staged, where: str) -> None: ...
+    def put(self, number: int, staged: Staged, where: str) -> None:
+        """Make a draw's inputs the contents of set `number`."""
+        ...
 
-    def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Record]: ...
+    def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Record]:
+        """Call `forward` on a set; what it returned, and what the device did meanwhile."""
+        ...
 
-    def fetch(self, number: int, where: str) -> tuple[Fetched, Record]: ...
+    def fetch(self, number: int, where: str) -> tuple[Fetched, Record]:
+        """Results and inputs of the last call, for the reference to compare; and what the device did since."""
+        ...
 
-    def drop(self, number: int) -> None: ...
+    def drop(self, number: int) -> None:
+        """Free a set."""
+        ...
 
 
 def examine(
@@ -57,21 +60,14 @@ def examine(
     reference: ReferenceProcess,
     problem: Problem,
     draws: Sequence[tuple[int, PlannedDraw]],
-    sampled: bool = False,
 ) -> None:
-    """`draws` are (number in the reference process, plan), grouped by case.
-
-    With `sampled`, the timed call runs some blocks only; SampleUnclear if those do not tell.
-    """
+    """`draws` are (number in the reference process, plan), grouped by case. Every call runs whole."""
     for case, group in groupby(draws, key=lambda each: each[1].case):
         for number, planned in group:
             where = f"case {problem.cases[case].name}, {planned.distribution} inputs"
             # The set keeps its addresses from draw to draw: same pointers and shapes, other contents.
             stage.put(case, reference.stage(number), where)
-            if planned.timed and sampled:
-                _call_sampled(stage, reference, case, number, where)
-            else:
-                _call(stage, reference, case, number, planned, where)
+            _call(stage, reference, case, number, planned, where)
             reference.drop(number)
         stage.drop(case)
 
@@ -105,22 +101,6 @@ def _call(
     _reject(integrity.repeated_call(record, again), where)
 
 
-def _call_sampled(stage: Stage, reference: ReferenceProcess, case: int, number: int, where: str) -> None:
-    """What the sampled blocks wrote must be right.
-
-    Kernels that build on each other's results, or blocks on each other's, do not show that way.
-    """
-    try:
-        called, record = stage.call(case, Mode.SAMPLED, where)
-        looked = _look(stage, reference, case, number, called, record, where, sampled=True)
-    except Rejected as rejected:
-        if rejected.outcome in (Outcome.TIMED_OUT, Outcome.DISHONEST):
-            raise
-        raise SampleUnclear from rejected
-    if looked.mismatch is not None or record.launch_count != 1:
-        raise SampleUnclear
-
-
 def _look(
     stage: Stage,
     reference: ReferenceProcess,
@@ -129,7 +109,6 @@ def _look(
     called: Called,
     record: Record,
     where: str,
-    sampled: bool = False,
 ) -> Comparison:
     """Fetch and compare; everything but the values decides at once."""
     fetched, after = stage.fetch(case, where)
@@ -140,7 +119,7 @@ def _look(
             "Writes outside a tensor hit the guard bands:\n" + "\n".join(fetched.guards),
             {"where": where, "guards": list(fetched.guards)},
         )
-    comparison = reference.check(number, fetched.tensors, fetched.inputs, sampled)
+    comparison = reference.check(number, fetched.tensors, fetched.inputs)
     if comparison.changed_inputs:
         names = ", ".join(comparison.changed_inputs)
         raise Rejected(

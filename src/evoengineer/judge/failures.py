@@ -24,6 +24,7 @@ _DEVICE_OUTCOMES = {
     "race": Outcome.RACE, "barrier_divergence": Outcome.RACE, "missing_members": Outcome.RACE,
     "protocol": Outcome.DISHONEST,
     "deadlock": Outcome.TIMED_OUT, "instruction_budget": Outcome.TIMED_OUT, "wall_limit": Outcome.TIMED_OUT,
+    "translation_budget": Outcome.TIMED_OUT, "ptxas": Outcome.COMPILE_ERROR,
 }  # fmt: skip
 # CUDA's own error numbers, for a real GPU, which says no more.
 _CUDA_OUTCOMES = {700: Outcome.MEMORY_ERROR, 716: Outcome.MEMORY_ERROR, 702: Outcome.TIMED_OUT}
@@ -48,6 +49,10 @@ class Rejected(Exception):
         return Verdict(self.outcome, self.summary, self.evidence, self.details)
 
 
+class Disturbed(Rejected):
+    """As Rejected, but it may have been somebody else's doing: worth another try before it counts."""
+
+
 class DeviceFailure(Protocol):
     """What the simulated GPU says of a failed kernel."""
 
@@ -62,6 +67,7 @@ class DeviceFailure(Protocol):
 
 
 def device_rejection(failure: DeviceFailure, where: str) -> Rejected:
+    """By the error that the simulated GPU reports."""
     outcome = _DEVICE_OUTCOMES.get(failure.kind, Outcome.CRASHED)
     report = "\n".join(line.removeprefix("========= ") for line in failure.report.splitlines())
     headline = report.splitlines()[0] if report else failure.kind.replace("_", " ")
@@ -74,11 +80,13 @@ def device_rejection(failure: DeviceFailure, where: str) -> Rejected:
 
 
 def runner_rejection(failure: CandidateFailure, where: str) -> Rejected:
+    """By what happened to the candidate's process, or what it said."""
     outcome = _RUNNER_OUTCOMES.get(failure.kind, Outcome.CRASHED)
     if failure.kind is FailureKind.CUDA:
         outcome = _CUDA_OUTCOMES.get(failure.code, Outcome.CRASHED)
     first, _, rest = failure.message.partition("\n")
-    return Rejected(
+    kind = Disturbed if failure.kind is FailureKind.DISTURBED else Rejected
+    return kind(
         outcome,
         f"{first} ({where})",
         trimmed(f"{first}\n{rest}".strip()),
@@ -87,6 +95,7 @@ def runner_rejection(failure: CandidateFailure, where: str) -> Rejected:
 
 
 def mismatch_rejection(mismatch: Mapping[str, Any], where: str, arguments: str) -> Rejected:
+    """Results are wrong; `mismatch` is a `correctness.Mismatch` as JSON."""
     text = str(mismatch["text"])
     return Rejected(
         Outcome.WRONG,
@@ -97,10 +106,12 @@ def mismatch_rejection(mismatch: Mapping[str, Any], where: str, arguments: str) 
 
 
 def finding_rejection(finding: Finding, where: str) -> Rejected:
+    """A rule of `integrity.py` was broken."""
     return Rejected(
         Outcome.DISHONEST, f"{finding.text} ({where})", finding.text, {"where": where, "rule": finding.rule}
     )
 
 
 def trimmed(text: str) -> str:
+    """Evidence of a length that a prompt can carry."""
     return text if len(text) <= _MOST_EVIDENCE else text[: _MOST_EVIDENCE - 20] + "\n… (cut)"

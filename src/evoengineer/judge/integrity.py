@@ -6,15 +6,23 @@ touch. Each rule returns the finding, in words that say what is not allowed, or 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-# Tables for __constant__ memory and single results may cross the bus; data may not.
-MOST_BUS_BYTES = 64 << 10
+if TYPE_CHECKING:
+    from evoengineer.problem.catalog import Description
+
+_HOST_VISIBLE = frozenset({"managed", "pinned"})
+
+# Tables for __constant__ memory may go to the device, and single results to the host; data may not.
+MOST_TO_DEVICE_BYTES = 64 << 10
+MOST_TO_HOST_BYTES = 4 << 10
+_ROUND_TRIP_BYTES = 256  # both ways in one call: the host has a part in the computation
 
 
 class Record(Protocol):
-    """What the rules look at; `sim.control.Region` has it."""
+    """What the rules look at; `sim.wire.region.Region` has it."""
 
     @property
     def launch_count(self) -> int: ...
@@ -37,23 +45,31 @@ class Record(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """A broken rule: its name and what is not allowed."""
+
     rule: str
     text: str
 
 
 def during_call(region: Record, output_elements: int) -> Finding | None:
     """One call of `forward`."""
-    if region.host_to_device_bytes > MOST_BUS_BYTES:
+    if region.host_to_device_bytes > MOST_TO_DEVICE_BYTES:
         return Finding(
             "host_data",
             f"forward copies {region.host_to_device_bytes} bytes from the host to the device: results must be "
             "computed on the GPU from the arguments",
         )
-    if region.device_to_host_bytes > MOST_BUS_BYTES:
+    if region.device_to_host_bytes > MOST_TO_HOST_BYTES:
         return Finding(
             "host_work",
             f"forward copies {region.device_to_host_bytes} bytes to the host: the work belongs on the GPU, where it "
             "is timed",
+        )
+    if min(region.host_to_device_bytes, region.device_to_host_bytes) > _ROUND_TRIP_BYTES:
+        return Finding(
+            "host_work",
+            f"forward copies {region.device_to_host_bytes} bytes to the host and {region.host_to_device_bytes} back: "
+            "what the host does with them is not timed",
         )
     if region.resets:
         return Finding("reset", "forward resets the device, and its clock with it")
@@ -66,6 +82,30 @@ def during_call(region: Record, output_elements: int) -> Finding | None:
     if output_elements and not region.launch_count:
         return Finding("no_kernel", "forward launched no kernel: its result was not computed in this call")
     return None
+
+
+def host_memory(kinds: Iterable[str]) -> Finding | None:
+    """What a candidate holds when its library has been loaded, and when it is called, whenever it got it."""
+    shared = sorted(set(kinds) & _HOST_VISIBLE)
+    if not shared:
+        return None
+    return Finding(
+        "host_memory",
+        f"the kernel has {' and '.join(shared)} memory (__managed__ variables, cudaMallocManaged, cudaMallocHost …), "
+        "which the host can read and write while no clock runs",
+    )
+
+
+def faster_than_light(time_us: float, light_us: float | None, description: Description) -> Finding | None:
+    """No kernel can be: whatever the clock says, the work was not done, or not counted."""
+    if light_us is None or time_us >= light_us:
+        return None
+    return Finding(
+        "light",
+        f"{time_us:.2f} us is less than the speed of light, {light_us:.2f} us: reading the inputs and writing the "
+        f"results once is {description.moved_bytes()} bytes, and the result takes at least {description.least_flops()} "
+        "floating-point operations; please report a kernel that does both and is told this",
+    )
 
 
 def repeated_call(first: Record, second: Record) -> Finding | None:

@@ -45,6 +45,8 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
+    """Candidate and baseline, timed in turn."""
+
     time_us: float  # median
     interval_us: tuple[float, float]
     baseline_us: float
@@ -84,6 +86,7 @@ def measure(
 
 
 def summarise(ours: Sequence[Sample], theirs: Sequence[Sample], chance: random.Random) -> Measured:
+    """Medians, and 95% intervals from resampling."""
     mine, other = [s.event_us for s in ours], [s.event_us for s in theirs]
     time_us, baseline_us = statistics.median(mine), statistics.median(other)
     medians, ratios = [], []

@@ -15,19 +15,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.card.name import DeviceName
+from evoengineer.errors import EvoEngineerError
 from evoengineer.files import cache_dir
 from evoengineer.judge.examination import Mode
 from evoengineer.judge.failures import runner_rejection
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.reference.client import ReferenceProcess, Staged
-from evoengineer.judge.runner.build import nvidia_library_folder
 from evoengineer.judge.runner.process import Called, CandidateFailure, Fetched, RunnerProcess, no_forward
 from evoengineer.judge.runner.start import start_runner
 from evoengineer.toolchain.compilers import find_toolchain
+from evoengineer.toolchain.toolkit import toolkit_of
 
 GUARD_BYTES = 512
 _WATCHED = "clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reasons.active"
@@ -87,8 +87,8 @@ def _rejecting(where: str) -> Iterator[None]:
 @contextmanager
 def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOptions) -> Iterator[CudaStage]:
     """A candidate on the GPU that `options.device` names."""
-    folder = nvidia_library_folder(find_toolchain())
-    environment = {"CUDA_VISIBLE_DEVICES": gpu_number(options.device), "LD_LIBRARY_PATH": str(folder)}
+    folder = toolkit_of(find_toolchain()).cudart().parent
+    environment = {"CUDA_VISIBLE_DEVICES": str(options.device.index), "LD_LIBRARY_PATH": str(folder)}
     with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
         runner = start_runner(
             library, Path(scratch), options, environment, (folder,),
@@ -100,24 +100,21 @@ def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOption
             yield stage
 
 
-def gpu_number(device: str) -> str:
-    """`cuda:1` → "1"."""
-    kind, _, number = device.partition(":")
-    if kind != "cuda" or not (number or "0").isdigit():
-        raise UsageError(f"unknown device {device!r}; a real GPU is cuda:0, cuda:1, …")
-    return number or "0"
-
-
-def compute_capability(device: str) -> int:
+def compute_capability(device: DeviceName) -> int:
     """89 for compute capability 8.9."""
     major, _, minor = _query(device, "compute_cap").partition(".")
     return 10 * int(major) + int(minor or 0)
 
 
+def gpu_identity(device: DeviceName) -> str:
+    """Card and driver."""
+    return _query(device, "name,uuid,driver_version")
+
+
 class GpuWatch:
     """Clocks, temperature and throttling while something is measured, by NVIDIA's management library."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: DeviceName) -> None:
         self._device = device
         self._before: str = ""
         self._after: str = ""
@@ -126,9 +123,7 @@ class GpuWatch:
         self._before = self._look()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._after = self._look()
 
     def summary(self) -> str:
@@ -139,11 +134,11 @@ class GpuWatch:
         return _query(self._device, _WATCHED)
 
 
-def _query(device: str, fields: str) -> str:
+def _query(device: DeviceName, fields: str) -> str:
     """What nvidia-smi, the command line of the management library, says of a GPU."""
     try:
         run = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", gpu_number(device)],
+            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", str(device.index)],
             capture_output=True, text=True, check=False, timeout=30,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -156,8 +151,8 @@ def _query(device: str, fields: str) -> str:
 
 
 @contextmanager
-def exclusive_gpu(device: str) -> Iterator[None]:
+def exclusive_gpu(device: DeviceName) -> Iterator[None]:
     """Nobody else of us measures on this GPU meanwhile. Judging waits for its turn."""
-    with (cache_dir("locks") / f"gpu-{gpu_number(device)}").open("w") as file:
+    with (cache_dir("locks") / f"gpu-{device.index}").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

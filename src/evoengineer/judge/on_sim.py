@@ -7,17 +7,25 @@ thin client. Memory errors, races and uninitialised reads come as the device's r
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evoengineer.errors import DeviceError
 from evoengineer.judge import integrity
-from evoengineer.judge.examination import Mode, SampleUnclear
-from evoengineer.judge.failures import Rejected, device_rejection, finding_rejection, runner_rejection
+from evoengineer.judge.effort import MOST_TRANSLATED, effort_of
+from evoengineer.judge.examination import Mode
+from evoengineer.judge.failures import (
+    Disturbed,
+    Rejected,
+    device_rejection,
+    finding_rejection,
+    runner_rejection,
+)
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.reference.client import ReferenceProcess, Staged
 from evoengineer.judge.runner.process import (
@@ -31,34 +39,34 @@ from evoengineer.judge.runner.process import (
 )
 from evoengineer.judge.runner.start import start_runner
 from evoengineer.judge.verdict import Outcome
-from evoengineer.sim.control import ControlledDevice, Region
+from evoengineer.problem.catalog import Description
+from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.options import DeviceOptions, Limits
+from evoengineer.sim.process.region import Region
 
 _CHECKS = {Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"})}  # besides those always on
-_TIMED = (Mode.TIMED, Mode.SAMPLED)
 _SAMPLE_BLOCKS = 18  # counted for the timing model
-_EXTRA_BLOCKS = 32  # that run besides those where only some do
-_MARK_SECONDS = 30.0
+_COUNTS = 3  # of the timed call, at most
+MOST_OUTPUT_BYTES = 16 << 30
+_HOST_BYTES = 2 << 30  # staging, pinned and managed memory
 _ALIGNMENT = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Seeds:
-    """What a candidate cannot know: which blocks are counted, the same for all kernels of a run so that they compare,
-    and which others run where only some do."""
-
-    timing: int
-    kernel: int
 
 
 class SimulatedGpu:
     """A device process, started in the background and reused from candidate to candidate."""
 
     def __init__(self, options: JudgeOptions, threads: int) -> None:
-        limits = Limits(max_seconds=options.kernel_seconds)
         self._options = options
         self._device = ControlledDevice(
-            DeviceOptions(options.device, threads, limits=limits, sample_blocks=0)
+            DeviceOptions(
+                device=options.device,
+                threads=threads,
+                limits=Limits(max_seconds=0.0),
+                host_bytes=_HOST_BYTES,
+                sample_blocks=0,
+                reuse_profiles=False,
+                poison=True,
+            )
         )
         self._used = False
 
@@ -66,7 +74,9 @@ class SimulatedGpu:
         self._device.close()
 
     @contextmanager
-    def load(self, library: Path, reference: ReferenceProcess, seeds: Seeds) -> Iterator[SimulatedStage]:
+    def load(
+        self, library: Path, reference: ReferenceProcess, description: Description, run_seed: int
+    ) -> Iterator[SimulatedStage]:
         """A candidate's library in a runner of its own."""
         if self._used:
             self._device.new_client()
@@ -77,11 +87,11 @@ class SimulatedGpu:
             runtime = Path(environment["LD_PRELOAD"]).parent
             runner = start_runner(
                 library, Path(scratch), self._options, environment, (runtime,),
-                pass_fds=(self._device.client_fd,),
+                pass_fds=(self._device.client_fd,), beside=(self._device.pid,),
             )  # fmt: skip
             with runner:
                 try:
-                    stage = SimulatedStage(self._device, runner, reference, seeds)
+                    stage = SimulatedStage(self._device, runner, reference, description, run_seed)
                     stage.open(library)
                     yield stage
                     self._device.disconnect()
@@ -92,7 +102,7 @@ class SimulatedGpu:
     def _recover(self, error: BaseException) -> None:
         """Ready for the next candidate, whatever state this one has left the device in."""
         harmless = isinstance(error, Rejected) and error.outcome not in (Outcome.TIMED_OUT, Outcome.CRASHED)
-        if harmless or isinstance(error, SampleUnclear):
+        if harmless:
             self._device.disconnect()
             return
         self._device.restart()
@@ -103,12 +113,25 @@ class SimulatedStage:
     """A candidate on the simulated GPU."""
 
     def __init__(
-        self, device: ControlledDevice, runner: RunnerProcess, reference: ReferenceProcess, seeds: Seeds
+        self,
+        device: ControlledDevice,
+        runner: RunnerProcess,
+        reference: ReferenceProcess,
+        description: Description,
+        run_seed: int,
     ) -> None:
-        self._device, self._runner, self._reference, self._seeds = device, runner, reference, seeds
+        self._device, self._runner, self._reference, self._description = (
+            device,
+            runner,
+            reference,
+            description,
+        )
+        # Which blocks are counted is the run's secret, and the same for all its kernels, so that they compare.
+        self._sample_seed = int.from_bytes(
+            hashlib.sha256(f"blocks {run_seed}".encode()).digest()[:6], "little"
+        )
         self._inputs: tuple[tuple[int, int], ...] = ()  # address and bytes of the tensors among the arguments
         self._returned: tuple[dict[str, Any], ...] = ()
-        self._mode: Mode | None = None
         self.timed: Region | None = None  # the record of the timed call
 
     def open(self, library: Path) -> None:
@@ -120,6 +143,7 @@ class SimulatedStage:
             raise self._rejection(failure, "loading the kernel") from failure
         if "forward" not in functions:
             raise runner_rejection(no_forward(functions), "loading the kernel")
+        self._reject_host_memory("loading the kernel")
 
     def put(self, number: int, staged: Staged, where: str) -> None:
         """Inputs go from the reference to the device and never through the candidate's process, whose host code
@@ -137,7 +161,19 @@ class SimulatedStage:
         self._inputs = tuple(zip(addresses, (size for _, size in staged.tensors), strict=True))
 
     def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Region]:
-        self._configure(mode)
+        """A timed call is repeated, with more blocks counted, while the counted ones do not stand for the rest."""
+        for left in reversed(range(_COUNTS if mode is Mode.TIMED else 1)):
+            self._configure(mode, number)
+            called, region = self._call(number, where)
+            if not left or all(
+                each.profile is None or each.profile.representative for each in region.launches
+            ):
+                break
+        if mode is Mode.TIMED:
+            self.timed = region
+        return called, region
+
+    def _call(self, number: int, where: str) -> tuple[Called, Region]:
         self._reject_early_work(where)
         try:
             called = self._runner.call(number)
@@ -145,9 +181,13 @@ class SimulatedStage:
             raise self._rejection(failure, where) from failure
         region = self._mark(where)
         self._returned = called.tensors
-        if mode in _TIMED:
-            self.timed = region
+        self._reject_host_memory(where)
         return called, region
+
+    def _reject_host_memory(self, where: str) -> None:
+        finding = integrity.host_memory(each.kind for each in self._device.allocations())
+        if finding is not None:
+            raise finding_rejection(finding, where)
 
     def _reject_early_work(self, where: str) -> None:
         """Between two calls the candidate has no business on the device."""
@@ -156,8 +196,9 @@ class SimulatedStage:
             raise finding_rejection(finding, where)
 
     def fetch(self, number: int, where: str) -> tuple[Fetched, Region]:
-        """Results and inputs as the device has them, whatever the candidate's process says."""
-        after = self._mark(where)
+        """Results and inputs as the device has them, whatever the candidate's process says, and what it did since
+        the call: until the results had been read, not until we began to."""
+        before = self._mark(where)
         at = 0
         tensors: list[dict[str, Any]] = []
         for tensor in self._returned:
@@ -169,11 +210,13 @@ class SimulatedStage:
         for address, size in self._inputs:
             inputs.append((at, size))
             at = self._copy_out(address, size, at, where)
-        return Fetched(tuple(tensors), tuple(inputs)), after
+        return Fetched(tuple(tensors), tuple(inputs)), before.followed_by(self._mark(where))
 
     def _copy_out(self, address: int, size: int, at: int, where: str) -> int:
         """Device memory to the memory that the reference reads; the next free place there."""
         try:
+            if size > MOST_OUTPUT_BYTES:
+                raise DeviceError(f"it claims to have {size} bytes")
             self._reference.put_output(at, self._device.read(address, size) if size else b"")
         except DeviceError as error:
             raise Rejected(
@@ -188,27 +231,24 @@ class SimulatedStage:
         with contextlib.suppress(CandidateFailure):  # a failure shows at the next call, with its reason
             self._runner.drop(number)
 
-    def _configure(self, mode: Mode) -> None:
-        if mode is self._mode:
-            return
-        self._mode = mode
-        self._device.configure(
+    def _configure(self, mode: Mode, case: int) -> None:
+        effort = effort_of(self._description, case, sum(size for _, size in self._inputs))
+        options = replace(
+            self._device.options,
             checks=_CHECKS.get(mode, frozenset()),
             block_order="reversed" if mode is Mode.REORDERED else "ascending",
-            sample_blocks=_SAMPLE_BLOCKS if mode in _TIMED else 0,
-            sample_seed=self._seeds.timing,
-            sampled_only=mode is Mode.SAMPLED,
-            extra_blocks=_EXTRA_BLOCKS if mode is Mode.SAMPLED else 0,
-            extra_seed=self._seeds.kernel,
-            reuse_profiles=False,
-            poison=True,
+            sample_blocks=_SAMPLE_BLOCKS if mode is Mode.TIMED else 0,
+            sample_seed=self._sample_seed,
+            limits=Limits(max_seconds=0.0, max_work=effort.instructions, max_translated=MOST_TRANSLATED),
+            memory_bytes=effort.memory_bytes,
         )
+        self._device.configure(options)
 
     def _mark(self, where: str) -> Region:
         try:
-            region = self._device.mark(_MARK_SECONDS)
-        except DeviceError as error:  # a kernel that keeps the translator busy, or that broke the process
-            raise Rejected(
+            region = self._device.mark()
+        except DeviceError as error:  # the process broke, or somebody ended it
+            raise Disturbed(
                 Outcome.CRASHED,
                 f"the simulated GPU cannot run this: {error} ({where})",
                 error.details,
@@ -221,7 +261,7 @@ class SimulatedStage:
     def _rejection(self, failure: CandidateFailure, where: str) -> Exception:
         """The device knows better than the runner why a kernel failed."""
         with contextlib.suppress(DeviceError):
-            region = self._device.mark(_MARK_SECONDS)
+            region = self._device.mark()
             if region.failure is not None and region.failure.kind not in ("interrupted", "protocol"):
                 return device_rejection(region.failure, where)
         return runner_rejection(failure, where)

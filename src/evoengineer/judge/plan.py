@@ -14,6 +14,7 @@ import math
 import os
 import secrets
 from dataclasses import dataclass
+from functools import cache
 from itertools import cycle, islice
 
 from evoengineer.files import cache_dir
@@ -33,6 +34,8 @@ _UNLIKE_NORMAL = (
 
 @dataclass(frozen=True, slots=True)
 class PlannedDraw:
+    """One set of inputs to be drawn: for which case, from which distribution and seed."""
+
     case: int  # index into the problem's cases
     distribution: Distribution
     seed: int
@@ -76,7 +79,22 @@ def bench_distributions(distributions: tuple[Distribution, ...]) -> tuple[Distri
 
 
 def secret_seed() -> int:
-    """The run seed of those who give none: drawn once on this machine, kept where no candidate can read it."""
+    """The run seed of those who give none: drawn once on this machine, kept where no candidate can read it.
+
+    Where nothing can be kept, it is drawn for this process.
+    """
+    try:
+        return _kept_seed()
+    except OSError:
+        return _own_seed()
+
+
+@cache
+def _own_seed() -> int:
+    return secrets.randbits(63)
+
+
+def _kept_seed() -> int:
     path = cache_dir("secrets") / "run-seed"
     try:
         return int(path.read_text(encoding="ascii"))

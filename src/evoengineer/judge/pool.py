@@ -11,7 +11,6 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
-from types import TracebackType
 from typing import Self
 
 from evoengineer.errors import EvoEngineerError
@@ -55,9 +54,7 @@ class JudgePool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -190,7 +187,7 @@ class JudgePool:
         return replace(
             verdict,
             problem=self.description.problem.name,
-            device=self.options.device,
+            device=str(self.options.device),
             kernel=kernel.id,
             build=build.id if build else "",
             resources={each.name: asdict(each) for each in build.resources} if build else {},

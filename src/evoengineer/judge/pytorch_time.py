@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from evoengineer.card.name import DeviceName
 from evoengineer.judge.measurement import (
     FLUSH_BYTES,
     INPUT_SETS,
@@ -25,10 +26,10 @@ from evoengineer.judge.measurement import (
 from evoengineer.problem.model import Distribution, Problem
 
 
-def pytorch_times(problem: Problem, device: str) -> tuple[float | None, float | None]:
+def pytorch_times(problem: Problem, device: DeviceName) -> tuple[float | None, float | None]:
     """(eager, compiled) in microseconds; None where PyTorch cannot, say because it is a build without CUDA."""
     run = subprocess.run(
-        [sys.executable, "-m", "evoengineer.judge.pytorch_time", str(problem.path), problem.name, device],
+        [sys.executable, "-m", "evoengineer.judge.pytorch_time", str(problem.path), problem.name, str(device)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if run.returncode != 0 or not run.stdout.strip():
@@ -56,12 +57,14 @@ def time_calls(
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Times as JSON on standard output; exit code 1 where there is no such device."""
     import torch
 
     from evoengineer.problem.live import open_live
 
     path, name, device = arguments
-    if device.startswith("cuda") and not torch.cuda.is_available():
+    on_gpu = torch.device(device).type == "cuda"
+    if on_gpu and not torch.cuda.is_available():
         return 1
     live = open_live(Path(path), name)
     case = live.problem.bench_case
@@ -72,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
         torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=device).zero_()
 
     def elapsed_us(call: Callable[[], Any]) -> float:
-        if not device.startswith("cuda"):
+        if not on_gpu:
             begin = time.perf_counter()
             call()
             return (time.perf_counter() - begin) * 1e6

@@ -18,12 +18,17 @@ and back without loss.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from evoengineer.sim.timing.profile import LaunchProfile
+from evoengineer.sim.wire.records import field_values
+
 
 class Outcome(StrEnum):
+    """The closed set; what each means stands at the top."""
+
     UNPARSABLE = "unparsable"
     FORBIDDEN = "forbidden"
     COMPILE_ERROR = "compile_error"
@@ -56,11 +61,13 @@ class Timing:
     pytorch_compiled_us: float | None = None
     speed_of_light_us: float | None = None
     profile: str = ""  # short text: bound by what, findings
-    launches: tuple[Mapping[str, Any], ...] = ()  # LaunchProfile of each kernel launch, as JSON
+    launches: tuple[LaunchProfile, ...] = ()  # of each kernel launch, where the device tells
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """What judging a kernel found: an outcome with its evidence, and times exactly when it is valid."""
+
     outcome: Outcome
     summary: str  # one sentence
     evidence: str = ""  # what helps to mend it: diagnostics, first wrong element, memory report
@@ -71,7 +78,7 @@ class Verdict:
     kernel: str = ""  # identity of the text
     build: str = ""  # identity of the machine code; empty when it did not compile
     resources: Mapping[str, Any] = field(default_factory=dict)  # registers, spills, shared memory by kernel
-    seconds: Mapping[str, float] = field(default_factory=dict)  # wall time by stage, not part of equality
+    seconds: Mapping[str, float] = field(default_factory=dict)  # wall time by stage
 
     def __post_init__(self) -> None:
         if (self.timing is not None) != (self.outcome is Outcome.VALID):
@@ -82,15 +89,19 @@ class Verdict:
         return self.outcome is Outcome.VALID
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "outcome": str(self.outcome)}
+        timing = self.timing and {
+            **field_values(self.timing),
+            "launches": [launch.to_json() for launch in self.timing.launches],
+        }
+        return {**field_values(self), "timing": timing}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Verdict:
-        values = dict(data)
-        timing = values.pop("timing", None)
+        timing = data.get("timing")
         if timing is not None:
-            timing = dict(timing)
-            for name in ("interval_us", "speedup_interval", "launches"):
-                timing[name] = None if timing[name] is None else tuple(timing[name])
-            timing = Timing(**timing)
-        return cls(**{**values, "outcome": Outcome(values["outcome"]), "timing": timing})
+            pairs = {
+                name: timing[name] and tuple(timing[name]) for name in ("interval_us", "speedup_interval")
+            }
+            launches = tuple(LaunchProfile.from_json(each) for each in timing["launches"])
+            timing = Timing(**{**timing, **pairs, "launches": launches})
+        return cls(**{**data, "outcome": Outcome(data["outcome"]), "timing": timing})

@@ -1,62 +1,85 @@
 """Verdicts of what was judged before: the same text, or another text with the same machine code.
 
-A verdict is kept under everything that it depends on: the code judged, the problem's files, the device, the
-run seed and our own sources. Those that depend on how busy the machine was are not kept.
+A verdict is kept under everything that it depends on: the code judged, the problem with all it loads, the device,
+the run seed, the compilers, PyTorch, and our own sources. Those that depend on how busy the machine was are not
+kept.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import tempfile
+import platform
+import re
+from collections.abc import Iterator
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
-from evoengineer.files import cache_dir
+from evoengineer.card.name import DeviceName
+from evoengineer.files import Cache, contents, digest
+from evoengineer.judge.on_cuda import gpu_identity
 from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.problem.model import Problem
+from evoengineer.toolchain.compilers import find_toolchain
+from evoengineer.toolchain.toolkit import toolchain_digest
 
 _PASSING = (Outcome.TIMED_OUT,)
 _SOURCES = Path(__file__).parents[1]
 _PARTS = ("card", "judge", "kernel", "problem", "sim", "toolchain")
+_PACKAGES = ("torch", "numpy", "llvmlite")  # what computes references, and runs simulated kernels
 
 
 class VerdictCache:
     """For one problem on one device."""
 
-    def __init__(self, problem: Problem, device: str, run_seed: int) -> None:
-        digest = hashlib.sha256(f"{device}\0{run_seed}\0{problem.name}\0{our_version()}".encode())
-        for file in (problem.path, problem.baseline):
-            digest.update(file.read_bytes() if file else b"none")
-        self._folder = cache_dir("verdicts") / digest.hexdigest()[:16]
+    def __init__(self, problem: Problem, device: DeviceName, run_seed: int) -> None:
+        self._cache = Cache(f"verdicts/{verdict_key(problem, device, run_seed)}")
 
     def find(self, identity: str) -> Verdict | None:
         """By the identity of a text or of machine code."""
-        try:
-            return Verdict.from_json(
-                json.loads((self._folder / f"{identity}.json").read_text(encoding="utf-8"))
-            )
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None  # never kept, or half-written by a machine that lost power
+        data = self._cache.get(identity)
+        return None if data is None else Verdict.from_json(json.loads(data))
 
     def keep(self, identity: str, verdict: Verdict) -> None:
-        if verdict.outcome in _PASSING:
-            return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=self._folder, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(verdict.to_json(), file)
-        os.replace(partial, self._folder / f"{identity}.json")
+        if verdict.outcome not in _PASSING:
+            self._cache.put(identity, json.dumps(verdict.to_json()).encode())
+
+
+def verdict_key(problem: Problem, device: DeviceName, run_seed: int) -> str:
+    """Everything but the kernel that a verdict depends on."""
+    return digest(
+        *(str(device), _card(device), str(run_seed), problem.name, *_contents_of(problem)),
+        *("", toolchain_digest(find_toolchain()), *map(_version, _PACKAGES), platform.python_version()),
+        our_version(),
+    )
+
+
+def _card(device: DeviceName) -> str:
+    """The figures of a simulated card; a real one's model and driver."""
+    return repr(device.profile) if device.simulated else gpu_identity(device)
+
+
+def _contents_of(problem: Problem) -> Iterator[str | bytes]:
+    """The baseline, the problem's file, and what lies beside it and is named in it."""
+    yield problem.baseline.read_bytes() if problem.baseline else "none"
+    named = [problem.path]
+    for path in named:
+        yield from contents(path) if path.is_dir() else (path.name, path.read_bytes())
+        if path.suffix == ".py":
+            words = set(re.findall(r"\w+", path.read_text(encoding="utf-8", errors="replace")))
+            beside = sorted(each for each in path.parent.iterdir() if each.stem in words)
+            named += [each for each in beside if each not in named]
+
+
+def _version(package: str) -> str:
+    """Without importing it, which takes a second in the case of PyTorch."""
+    try:
+        return f"{package} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        return f"no {package}"
 
 
 @cache
 def our_version() -> str:
-    """Changes with any source that a verdict depends on: by size and time, which is quick to find out."""
-    digest = hashlib.sha256()
-    for part in _PARTS:
-        for path in sorted((_SOURCES / part).rglob("*")):
-            if path.suffix in (".py", ".cpp", ".h", ".cuh", ".toml", ".map"):
-                status = path.stat()
-                digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
-    return digest.hexdigest()[:16]
+    """Of all sources that a verdict depends on."""
+    return digest(*(each for part in _PARTS for each in contents(_SOURCES / part)))

@@ -7,24 +7,26 @@ candidate; a candidate's own process never is. Used by one thread at a time; `po
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, Protocol
 
-from evoengineer.card.profile import profile_for
-from evoengineer.judge.examination import SampleUnclear, examine
-from evoengineer.judge.failures import Rejected
-from evoengineer.judge.on_sim import Seeds, SimulatedGpu
+from evoengineer.card.name import DeviceName
+from evoengineer.judge import integrity
+from evoengineer.judge.examination import examine
+from evoengineer.judge.failures import Disturbed, Rejected, finding_rejection
+from evoengineer.judge.on_sim import SimulatedGpu
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed
 from evoengineer.judge.reference.client import ReferenceProcess
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
-from evoengineer.sim.control import Region
 from evoengineer.sim.options import default_threads
+from evoengineer.sim.process.region import Region
+
+_TRIES = 3  # at a candidate whose process, or the device's, was ended by a signal that anybody may have sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Baseline:
 
 
 class Worker(Protocol):
+    """Judges one candidate at a time on one device."""
+
     def judge(
         self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
     ) -> Verdict:
@@ -56,21 +60,22 @@ class Worker(Protocol):
     def close(self) -> None: ...
 
 
-def target_of(device: str) -> Target:
-    """Also the check of the device's name, and for a real GPU of its presence."""
-    if device.startswith("cuda"):
-        from evoengineer.judge.on_cuda import compute_capability
+def target_of(device: DeviceName) -> Target:
+    """Also the check that there is such a card, or GPU."""
+    if device.simulated:
+        return Target("sim", device.profile.sm)
+    from evoengineer.judge.on_cuda import compute_capability
 
-        return Target("cuda", compute_capability(device))
-    return Target("sim", profile_for(device).sm)
+    return Target("cuda", compute_capability(device))
 
 
 def open_worker(options: JudgeOptions, run_seed: int, threads: int) -> Worker:
-    if options.device.startswith("cuda"):
-        from evoengineer.judge.cuda_worker import CudaWorker
+    """A worker for the device that the options name."""
+    if options.device.simulated:
+        return SimulatedWorker(options, run_seed, threads)
+    from evoengineer.judge.cuda_worker import CudaWorker
 
-        return CudaWorker(options, run_seed, threads)
-    return SimulatedWorker(options, run_seed, threads)
+    return CudaWorker(options, run_seed, threads)
 
 
 class Workers:
@@ -108,6 +113,8 @@ class Workers:
 
 
 class SimulatedWorker:
+    """A reference process and a simulated GPU."""
+
     def __init__(self, options: JudgeOptions, run_seed: int, threads: int) -> None:
         self._options, self._run_seed = options, run_seed
         self._reference = ReferenceProcess(threads)
@@ -120,33 +127,32 @@ class SimulatedWorker:
     def judge(
         self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
     ) -> Verdict:
+        for left in reversed(range(_TRIES)):
+            try:
+                return self._judge(description, kernel, build, baseline)
+            except Disturbed as disturbed:
+                if not left:
+                    return disturbed.verdict()
+            except Rejected as rejected:
+                return rejected.verdict()
+        raise AssertionError("the last try returns")
+
+    def _judge(
+        self, description: Description, kernel: str, build: Callable[[], Build], baseline: Baseline | None
+    ) -> Verdict:
         draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
-            region = self._examine(description, build().library, draws)
-        except Rejected as rejected:
-            return rejected.verdict()
+            with self._gpu.load(build().library, self._reference, description, self._run_seed) as stage:
+                examine(stage, self._reference, description.problem, draws)
         finally:
             for number, _ in draws:
                 self._reference.drop(number)
-        timing = simulated_timing(description, region, self._options.device, baseline)
+        assert stage.timed is not None  # every plan has a timed draw
+        timing = simulated_timing(description, stage.timed, self._options.device, baseline)
+        finding = integrity.faster_than_light(timing.time_us, timing.speed_of_light_us, description)
+        if finding is not None:
+            raise finding_rejection(finding, f"case {description.problem.bench_case.name}")
         return valid_verdict(timing, len(draws))
-
-    def _examine(
-        self, description: Description, library: Path, draws: Sequence[tuple[int, PlannedDraw]]
-    ) -> Region:
-        """All draws, on samples of the bench case's blocks if it is large; whole where samples do not tell."""
-        timed = next(planned for _, planned in draws if planned.timed)
-        seeds = Seeds(timing=timed.seed, kernel=draws[0][1].seed)
-        bench = [each for each in draws if each[1].bench]
-        for part, sampled in ((draws, False), (bench, False)):
-            try:
-                with self._gpu.load(library, self._reference, seeds) as stage:
-                    examine(stage, self._reference, description.problem, part, sampled)
-            except SampleUnclear:
-                continue
-            assert stage.timed is not None  # every plan has a timed draw
-            return stage.timed
-        raise AssertionError("a whole case is never unclear")
 
 
 def prepare(
@@ -159,20 +165,19 @@ def prepare(
 
 
 def simulated_timing(
-    description: Description, region: Region, device: str, baseline: Baseline | None
+    description: Description, region: Region, device: DeviceName, baseline: Baseline | None
 ) -> Timing:
     """Times by the device's own record."""
     from evoengineer.sim.timing.explain import explain
     from evoengineer.sim.timing.light import speed_of_light_us
-    from evoengineer.sim.timing.profile import LaunchProfile
 
     time_us = region.busy_ns / 1e3
     baseline_us = baseline_time(description, baseline, time_us)
     speedup = None if baseline_us is None else baseline_us / time_us
-    launches = [dict(launch.profile) for launch in region.launches if launch.profile]
-    card, dtype = profile_for(device), _dtype(description)
+    launches = tuple(launch.profile for launch in region.launches if launch.profile)
+    card, dtype = device.profile, _dtype(description)
     return Timing(
-        device=device,
+        device=str(device),
         simulated=True,
         time_us=time_us,
         interval_us=(time_us, time_us),
@@ -182,8 +187,8 @@ def simulated_timing(
         speed_of_light_us=speed_of_light_us(
             description.moved_bytes(), description.least_flops(), card, dtype
         ),
-        profile=explain([LaunchProfile.from_json(launch) for launch in launches]),
-        launches=tuple(launches),
+        profile=explain(launches),
+        launches=launches,
     )
 
 
@@ -195,6 +200,7 @@ def baseline_time(description: Description, baseline: Baseline | None, own_us: f
 
 
 def valid_verdict(timing: Timing, draws: int) -> Verdict:
+    """The verdict on a kernel that came through, in one sentence."""
     kind = "simulated" if timing.simulated else "measured"
     faster = "" if timing.speedup is None else f", {timing.speedup:.3g}x the baseline's speed"
     return Verdict(

@@ -9,28 +9,29 @@ the options of the compiler; it does not run what it builds.
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 import shlex
 import signal
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from evoengineer.kernel import store
+from evoengineer.files import Folders, digest, private_folder, scratch_folder
 from evoengineer.kernel.command import BuildLimits, Command, Runner, run_plain
 from evoengineer.kernel.diagnostics import Diagnostic, parse, prompt_text, without_paths
 from evoengineer.kernel.forbidden import forbidden_in, forbidden_in_text, foreign_includes
 from evoengineer.kernel.identity import build_id
 from evoengineer.kernel.program import REMOVED_CALLS
 from evoengineer.kernel.resources import KernelResources, parse_resources
-from evoengineer.kernel.steps import MODULE_ID, Steps, nvcc_steps, toolkit_of
-from evoengineer.kernel.support import HEADERS, headers_digest, support_archive, toolchain_digest
+from evoengineer.kernel.steps import MODULE_ID, Steps, nvcc_steps
+from evoengineer.kernel.support import header_folders, headers_digest, support_archive
 from evoengineer.kernel.text import Kernel
 from evoengineer.kernel.words import needs_of
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
+from evoengineer.toolchain.toolkit import Toolkit, toolchain_digest, toolkit_of
 
 Target = Literal["sim", "cuda"]
 FailedOutcome = Literal["forbidden", "compile_error", "timed_out"]
@@ -43,7 +44,8 @@ _TORCH_FLAGS = (
     "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
     "--expt-relaxed-constexpr",
 )
-_RECORD_VERSION = 4
+_RECORD, _RECORD_VERSION = "build.json", "5"
+_BUILDS = Folders("builds")
 _OUT_OF_TIME = "CPU time limit exceeded"  # the shell's words, and gcc's
 
 
@@ -87,32 +89,29 @@ def build_kernel(
     kernel = Kernel(source).id
     toolchain = find_toolchain() if toolchain is None else toolchain
     flags, words = compiler_flags(toolchain, sm, target, fast_math), preprocessor_words(source)
-    key = _digest(str(_RECORD_VERSION), source, *flags, *words, toolchain_digest(toolchain), headers_digest())
-    cached = store.load(key)
-    if cached is not None:
-        return _from_record(*cached)
+    key = digest(
+        *(_RECORD_VERSION, source, *flags, "", *words, "", toolchain_digest(toolchain), headers_digest())
+    )
+    found = _BUILDS.find(key)
+    if found is not None:
+        return _load(found)
     refused = forbidden_in_text(source)
     if refused:
         return _failure("forbidden", kernel, refused, "", 0.0)
     strange = foreign_includes(source)
     if strange:
         return _failure("compile_error", kernel, strange, "", 0.0)
-    with store.scratch_directory() as scratch:
-        outcome = _Compilation(source, kernel, sm, target, flags, words, toolchain, scratch).run(
+    with scratch_folder() as work:
+        outcome = _Compilation(source, kernel, sm, target, flags, words, toolchain, work).run(
             runner, BuildLimits() if limits is None else limits
         )
-        if isinstance(outcome, BuildFailure):
-            if outcome.outcome != "timed_out":  # a busy machine may do better next time
-                store.save(key, {}, _record(outcome), scratch)
-            return outcome
-        files = {"kernel.so": outcome.library, "kernel.ptx": outcome.ptx}
-        entry = store.save(key, files, _record(outcome), scratch)
-    found = store.load(key)
-    return _from_record(*found) if found else _from_record(entry, _record(outcome))
+        if isinstance(outcome, BuildFailure) and outcome.outcome == "timed_out":
+            return outcome  # a busy machine may do better next time
+        return _load(_BUILDS.keep(key, _record(outcome)))
 
 
 def compiler_flags(toolchain: Toolchain, sm: int, target: Target, fast_math: bool) -> tuple[str, ...]:
-    """Options for nvcc, without the names of files."""
+    """Options for nvcc, without files and folders of ours."""
     sm = max(sm, toolchain.lowest_architecture())
     code = f"compute_{sm}" if target == "sim" else f"[sm_{sm},compute_{sm}]"
     return (
@@ -121,7 +120,6 @@ def compiler_flags(toolchain: Toolchain, sm: int, target: Target, fast_math: boo
         *(("--use_fast_math",) if fast_math else ()),
         *(("-Xptxas", "-v") if target == "cuda" else ()),
         *_TORCH_FLAGS,
-        f"-I{HEADERS}",
         *toolchain.flags,
     )
 
@@ -146,18 +144,18 @@ class _Compilation:
     flags: tuple[str, ...]
     words: tuple[str, ...]
     toolchain: Toolchain
-    scratch: Path
+    work: Path
 
     def run(self, runner: Runner, limits: BuildLimits) -> Build | BuildFailure:
-        toolkit = toolkit_of(self.toolchain)
-        archive = support_archive(self.toolchain)
-        steps = nvcc_steps(self.toolchain, self.flags, self.words)
-        work = self.scratch / "work"
-        work.mkdir()
+        toolkit, work = toolkit_of(self.toolchain), self.work
+        archive, headers = support_archive(self.toolchain), header_folders()
+        flags = (*self.flags, *(f"-I{folder}" for folder in headers))
+        steps = nvcc_steps(self.toolchain, flags, self.words)
         (work / "kernel.cu").write_text(self.source, encoding="utf-8", errors="replace")
         (work / "kernel.module_id").write_text(MODULE_ID)
-        (work / "build.sh").write_text(self._script(steps, archive, toolkit.cudart(), limits))
-        readable = (HEADERS, REMOVED_CALLS.parent, archive.parent, toolkit.root, self.toolchain.nvcc.parent)
+        (work / "build.sh").write_text(self._script(steps, flags, archive, toolkit, limits))
+        ours = (*headers, REMOVED_CALLS.parent, archive.parent)
+        readable = (*ours, toolkit.root, toolkit.ptxas().parent, self.toolchain.nvcc.parent)
         environment = {**dict(steps.environment), "TMPDIR": str(work), "LC_ALL": "C"}
         environment.setdefault("PATH", f"{self.toolchain.nvcc.parent}:/usr/bin:/bin")
         start = time.perf_counter()
@@ -210,7 +208,9 @@ class _Compilation:
         last = log.strip().split("\n")[-1] or f"the compiler ended with code {code}"
         return _failure("compile_error", self.kernel, (_message(last),), log, seconds)
 
-    def _script(self, steps: Steps, archive: Path, cudart: Path, limits: BuildLimits) -> str:
+    def _script(
+        self, steps: Steps, flags: tuple[str, ...], archive: Path, toolkit: Toolkit, limits: BuildLimits
+    ) -> str:
         """Both halves at once, then the host compiler beside ptxas, then the linker."""
         sm = max(self.sm, self.toolchain.lowest_architecture())
         # Private directories must not show in the code, nor where these headers lie.
@@ -221,14 +221,8 @@ class _Compilation:
                 device[place] = f"{step} && {strip}"
         whole = shlex.join(
             [
-                str(self.toolchain.nvcc),
-                *self.flags,
-                *self.words,
-                "--keep",
-                "-c",
-                "kernel.cu",
-                "-o",
-                "kernel.o",
+                *(str(self.toolchain.nvcc), *flags, *self.words),
+                *("--keep", "-c", "kernel.cu", "-o", "kernel.o"),
             ]
         )
         halves = (
@@ -239,7 +233,7 @@ class _Compilation:
             else f"{whole} > host.log 2>&1 || exit $?\n"
         )
         ptxas = (
-            f"ptxas -v -arch=sm_{sm} kernel.ptx -o kernel.cubin > ptxas.log 2>&1"
+            f"{shlex.quote(str(toolkit.ptxas()))} -v -arch=sm_{sm} kernel.ptx -o kernel.cubin > ptxas.log 2>&1"
             if self.target == "sim"
             else ":"
         )
@@ -247,7 +241,7 @@ class _Compilation:
         link = shlex.join(
             [
                 *self.toolchain.host.command,
-                *("-shared", "-fPIC", "kernel.o", str(archive), str(cudart)),
+                *("-shared", "-fPIC", "kernel.o", str(archive), str(toolkit.cudart())),
                 *("-Wl,--no-undefined", "-Wl,--build-id=none", "-o", "kernel.so"),
             ]
         )
@@ -273,20 +267,26 @@ def _message(text: str) -> Diagnostic:
     return Diagnostic("kernel.cu", 0, 0, "error", text, "")
 
 
-def _record(result: Build | BuildFailure) -> dict[str, Any]:
+def _record(result: Build | BuildFailure) -> Path:
+    """A folder with all that is kept of a compilation."""
     values = asdict(result)
+    folder = private_folder()
     for name in ("library", "ptx"):
-        values.pop(name, None)
-    return {"built": isinstance(result, Build), "values": values}
+        made = values.pop(name, None)
+        if made is not None:
+            os.rename(made, folder / made.name)
+    (folder / _RECORD).write_text(json.dumps({"built": isinstance(result, Build), "values": values}))
+    return folder
 
 
-def _from_record(entry: Path, record: dict[str, Any]) -> Build | BuildFailure:
-    values = dict(record["values"])
+def _load(folder: Path) -> Build | BuildFailure:
+    record = json.loads((folder / _RECORD).read_text())
+    values = record["values"]
     if not record["built"]:
         values["diagnostics"] = tuple(Diagnostic(**each) for each in values["diagnostics"])
         return BuildFailure(**values)
     values["resources"] = tuple(KernelResources(**each) for each in values["resources"])
-    return Build(library=entry / "kernel.so", ptx=entry / "kernel.ptx", **values)
+    return Build(library=folder / "kernel.so", ptx=folder / "kernel.ptx", **values)
 
 
 def _read(path: Path, limits: BuildLimits) -> str:
@@ -295,8 +295,3 @@ def _read(path: Path, limits: BuildLimits) -> str:
             return file.read(limits.log_bytes).decode(errors="replace")
     except FileNotFoundError:
         return ""
-
-
-def _digest(*parts: str) -> str:
-    text = json.dumps(parts)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -11,13 +11,13 @@ import hashlib
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from evoengineer.toolchain.elf import NO_BITS, RELOCATIONS, SYMBOLS, Section, read_sections, text_at
 
 _DEBUG_SECTION = re.compile(r"^\s*\.section\s+\.debug.*?^\s*\}", re.DOTALL | re.MULTILINE)
 _IGNORED_LINE = re.compile(r"^\s*(?://.*|\.(?:loc|file)\b.*|\$L__(?:tmp|func_\w+)\d*:)?$")
 _COMMENT = re.compile(r"\s*//.*$")
 _COUNTED = (".text", ".rodata", ".data", ".init_array", ".bss")
-_RELA, _SYMTAB, _NOBITS = 4, 2, 8
 _SECTION_SYMBOL, _LOCAL = 3, 0
 
 
@@ -37,45 +37,23 @@ def device_lines(ptx: str) -> Iterator[str]:
             yield _COMMENT.sub("", line).strip()
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
-    name: str
-    kind: int
-    data: bytes
-    size: int
-    link: int
-    info: int
-
-
 def host_parts(image: bytes) -> Iterator[bytes]:
     """Code, constants and relocations of an ELF object file, in the order of its sections."""
-    sections = list(_sections(image))
-    symbols = next((section for section in sections if section.kind == _SYMTAB), None)
+    sections = read_sections(image)
+    symbols = next((section for section in sections if section.kind == SYMBOLS), None)
     for section in sections:
-        target = sections[section.info] if section.kind == _RELA else section
+        target = sections[section.info] if section.kind == RELOCATIONS else section
         if not target.name.startswith(_COUNTED):
             continue
-        if section.kind == _RELA and symbols is not None:
+        if section.kind == RELOCATIONS and symbols is not None:
             yield b"".join(_relocations(section, symbols, sections))
-        elif section.kind == _NOBITS:
+        elif section.kind == NO_BITS:
             yield f"{section.name} {section.size}".encode()
         else:
             yield section.name.encode() + b"\0" + section.data
 
 
-def _sections(image: bytes) -> Iterator[_Section]:
-    if image[:5] != b"\x7fELF\x02":
-        raise ValueError("not a 64-bit ELF object file")
-    (offset,) = struct.unpack_from("<Q", image, 0x28)
-    size, count, names_index = struct.unpack_from("<HHH", image, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", image, offset + i * size) for i in range(count)]
-    names = headers[names_index][4]
-    for name, kind, _, _, start, length, link, info, _, _ in headers:
-        data = b"" if kind == _NOBITS else image[start : start + length]
-        yield _Section(_text(image, names + name), kind, data, length, link, info)
-
-
-def _relocations(section: _Section, symbols: _Section, sections: list[_Section]) -> Iterator[bytes]:
+def _relocations(section: Section, symbols: Section, sections: list[Section]) -> Iterator[bytes]:
     strings = sections[symbols.link].data
     for offset, info, addend in struct.iter_unpack("<QQq", section.data):
         name, kind, _, index, value, _ = struct.unpack_from("<IBBHQQ", symbols.data, (info >> 32) * 24)
@@ -83,9 +61,5 @@ def _relocations(section: _Section, symbols: _Section, sections: list[_Section])
         if kind & 15 == _SECTION_SYMBOL or (kind >> 4 == _LOCAL and index < len(sections)):
             target = f"{sections[index].name}+{value}"
         else:
-            target = _text(strings, name)
+            target = text_at(strings, name)
         yield f"{offset} {info & 0xFFFFFFFF} {target} {addend}\n".encode()
-
-
-def _text(data: bytes, start: int) -> str:
-    return data[start : data.index(b"\0", start)].decode(errors="replace")

@@ -1,101 +1,70 @@
-"""The support library: what the lean headers declare, compiled once per toolchain and linked into every build.
+"""The lean headers, and the library behind them that is linked into every build.
 
 A static archive, so that a candidate carries only what it uses: the kernels behind copies and fills come along
-only with texts that copy or fill.
+only with texts that copy or fill. Most names under which PyTorch's headers are included lead to a header of ours;
+`forwarding.txt` says which, and the files are made of it when they are needed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-import subprocess
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from evoengineer.errors import ToolchainError
-from evoengineer.files import cache_dir
-from evoengineer.kernel.steps import toolkit_of
+from evoengineer.files import Folders, contents, digest, private_folder
 from evoengineer.toolchain.compilers import Toolchain
+from evoengineer.toolchain.native_build import Part, build
+from evoengineer.toolchain.toolkit import toolkit_of
 
 HEADERS = Path(__file__).parent / "headers"
 SOURCES = Path(__file__).parent / "support"
-_HOST_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-g0", "-w")
+_FORWARDING = (
+    Path(__file__).parent / "forwarding.txt"
+)  # of a line: a header's name, and those that it includes
+_FORWARDED = Folders("headers")
+_COMMON_FLAGS = ("-std=c++17", "-O2", "-w")
+_HOST_FLAGS = (*_COMMON_FLAGS, "-fPIC", "-fvisibility=hidden", "-g0")
+_CUDA_FLAGS = (
+    *_COMMON_FLAGS,
+    "--expt-relaxed-constexpr",
+    "--no-compress",
+    "-Xcompiler",
+    "-fPIC,-fvisibility=hidden",
+)
 
 
 @cache
 def headers_digest() -> str:
     """Of every file that takes part in a build and is ours."""
-    digest = hashlib.sha256()
-    for folder in (HEADERS, SOURCES):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:20]
+    return digest(_FORWARDING.read_bytes(), *contents(HEADERS), "", *contents(SOURCES))
 
 
-@cache
-def toolchain_digest(toolchain: Toolchain) -> str:
-    """Changes when a compiler is replaced; costs two look-ups, no process."""
-    parts = [str(toolchain.version), *toolchain.flags, *toolchain.host.command]
-    for program in (str(toolchain.nvcc), toolchain.host.command[0]):
-        found = Path(shutil.which(program) or program).resolve()
-        state = found.stat()
-        parts.append(f"{found} {state.st_size} {state.st_mtime_ns}")
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+def header_folders() -> tuple[Path, Path]:
+    """For -I: our headers, and those that lead to them."""
+    table = _FORWARDING.read_bytes()
+    key = digest(table)
+    folder = _FORWARDED.find(key)
+    if folder is None:
+        folder = private_folder()
+        for line in table.decode().splitlines():
+            name, *included = line.split()
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("#pragma once\n" + "".join(f"#include <{each}>\n" for each in included))
+        folder = _FORWARDED.keep(key, folder)
+    return HEADERS, folder
 
 
-@cache
 def support_archive(toolchain: Toolchain) -> Path:
-    """libevo.a, built if need be (a few seconds, once). Any number of processes may build at once."""
-    name = hashlib.sha256(f"{headers_digest()} {toolchain_digest(toolchain)}".encode()).hexdigest()[:20]
-    archive = cache_dir("native") / f"libevo-{name}.a"
-    if archive.exists():
-        return archive
+    """libevo.a, built if need be (a few seconds, once)."""
+    lowest = toolchain.lowest_architecture()
     sources = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cpp", ".cu"))
-    if not sources:
-        raise ToolchainError(f"no sources in {SOURCES.name}: the installation of evoengineer is incomplete")
-    with tempfile.TemporaryDirectory(prefix="support-", dir=archive.parent) as scratch:
-        with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)))) as pool:
-            objects = list(pool.map(lambda source: _compile(toolchain, source, Path(scratch)), sources))
-        partial = Path(scratch) / archive.name
-        _run(["ar", "rcsD", str(partial), *(str(each) for each in objects)], "libevo.a")
-        os.replace(partial, archive)
-    return archive
-
-
-def _compile(toolchain: Toolchain, source: Path, scratch: Path) -> Path:
-    output = scratch / f"{source.stem}.o"
-    includes = [f"-I{HEADERS}", f"-I{SOURCES}"]
-    if source.suffix == ".cu":
-        lowest = toolchain.lowest_architecture()
-        command = [
-            *(
-                str(toolchain.nvcc),
-                "-gencode",
-                f"arch=compute_{lowest},code=compute_{lowest}",
-                *toolchain.flags,
-            ),
-            *("-std=c++17", "-O2", "--expt-relaxed-constexpr", "--no-compress", "-w"),
-            *("-Xcompiler", "-fPIC,-fvisibility=hidden", *includes, "-c", str(source), "-o", str(output)),
-        ]
-    else:
-        command = [
-            *(*toolchain.host.command, *_HOST_FLAGS, *includes, f"-I{toolkit_of(toolchain).include}"),
-            *("-c", str(source), "-o", str(output)),
-        ]
-    _run(command, source.name)
-    return output
-
-
-def _run(command: list[str], what: str) -> None:
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise ToolchainError(f"cannot start {command[0]}: {error}") from error
-    if run.returncode != 0:
-        raise ToolchainError(
-            f"{command[0]} cannot build {what} of the support library", run.stdout + run.stderr
+    return build(
+        Part(
+            "libevo.a",
+            tuple(sources),
+            (*_HOST_FLAGS, f"-I{toolkit_of(toolchain).include}"),
+            includes=(HEADERS,),
+            toolchain=toolchain,
+            cuda=("-gencode", f"arch=compute_{lowest},code=compute_{lowest}", *_CUDA_FLAGS),
         )
+    )

@@ -11,26 +11,24 @@ A record comes from a cache that is addressed by the file's content, else from a
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import json
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evoengineer import __version__
-from evoengineer.errors import EvoEngineerError, UsageError
-from evoengineer.files import cache_dir
+from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
+from evoengineer.files import Cache, digest
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
+from evoengineer.version import __version__
 
 SUITES = Path(__file__).parents[1] / "suites"
 _STARTER = "starter"  # its problems need no prefix
-_CODE = tuple(Path(__file__).parent.glob("*.py"))
+_EXTRA = "extra"  # a family of a suite that is not counted among its problems
+_CODE = tuple(sorted(Path(__file__).parent.glob("*.py")))
+_DESCRIPTIONS = Cache("problems")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +49,12 @@ class Description:
         return sum(int(each.get("bytes", 0)) for each in (*self.arguments, *self.outputs))
 
     def flops(self) -> int:
-        """Operations of the straightforward algorithm: the problem's formula, else as counted."""
-        if self.problem.flops:
-            return round(_formula(self.problem.flops, self.problem.bench_case))
-        return self.work.get("flops", 0)
+        """Operations of the bench case's straightforward algorithm: the problem's formula, else as counted."""
+        return self.flops_of(self.problem.bench_case)
+
+    def flops_of(self, case: Case) -> int:
+        """The same for another case; the bench case's where there is no formula."""
+        return round(_formula(self.problem.flops, case)) if self.problem.flops else self.work.get("flops", 0)
 
     def least_flops(self) -> int:
         """Operations that no honest kernel can do without: what the speed of light rests on (`work.py`)."""
@@ -98,16 +98,66 @@ def locate(name: str) -> tuple[str, Path]:
     ending = [full for full in known if full.endswith("/" + name)]
     if len(ending) == 1:
         return ending[0], known[ending[0]]
-    close = difflib.get_close_matches(name, known, n=3) or ending
-    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    hint = did_you_mean(name, ending or known, most=3)
     raise UsageError(
-        f"no problem {name!r}{hint} `evoengineer problems` lists them; a folder or file works, too."
+        f"no problem {name!r}{hint}. `evoengineer problems` lists them; a folder or file works, too."
     )
 
 
-def find_problem(name: str, baseline: Path | None = None) -> Description:
-    """The problem of that name, with its shapes."""
-    return find_problems([name], baseline)[0]
+def select(suite: str | None, names: Sequence[str] = ()) -> list[str]:
+    """Full names of a suite's problems (of all suites: None), those of its family `extra` only if named.
+
+    A name is a family (`matmul`), a problem, or the end of one's name (`square`).
+    """
+    known = list(shipped())
+    if suite is None:
+        members = known
+    else:
+        members = [each for each in known if (each.partition("/")[0] if "/" in each else _STARTER) == suite]
+    if not members:
+        suites = sorted({_STARTER, *(each.partition("/")[0] for each in known if "/" in each)})
+        raise UsageError(f"no suite {suite!r}; there are: {', '.join(suites)}")
+    if not names:
+        return [each for each in members if f"/{_EXTRA}/" not in each]
+    found: list[str] = []
+    for name in names:
+        inside = f"/{name.strip('/')}/"
+        matching = [each for each in members if f"/{each}/".endswith(inside)] or [
+            each for each in members if inside in f"/{each}/"
+        ]
+        if not matching:
+            hint = did_you_mean(name, [each.rpartition("/")[2] for each in members])
+            raise UsageError(f"no problem {name!r} in suite {suite}{hint}; `evoengineer problems` lists them")
+        found += matching
+    return list(dict.fromkeys(found))
+
+
+def list_problems(suite: str | None = None) -> list[str]:
+    """Names of the problems that ship with EvoEngineer, of one suite or of all."""
+    return select(suite)
+
+
+def load_problem(problem: str | Path | Problem, *, baseline: str | Path | None = None) -> Problem:
+    """A problem by its name in a suite, or from a folder with `problem.py`, or a KernelBench file.
+
+    `baseline` is a kernel's file to compare with instead of the problem's own.
+    """
+    return find_problem(problem, Path(baseline) if baseline is not None else None).problem
+
+
+def address_of(problem: str | Path | Problem) -> tuple[str, Path | None]:
+    """What names a problem in settings, and its baseline where that is not its own."""
+    if not isinstance(problem, Problem):
+        return str(problem), None
+    by_name = shipped().get(problem.name) == problem.path
+    foreign = problem.baseline if problem.baseline != problem.path.with_name("baseline.cu") else None
+    return problem.name if by_name else str(problem.path), foreign
+
+
+def find_problem(problem: str | Path | Problem, baseline: Path | None = None) -> Description:
+    """A problem with its shapes."""
+    name, foreign = address_of(problem)
+    return find_problems([name], baseline or foreign)[0]
 
 
 def find_problems(names: Sequence[str], baseline: Path | None = None) -> list[Description]:
@@ -115,8 +165,9 @@ def find_problems(names: Sequence[str], baseline: Path | None = None) -> list[De
     if baseline is not None and not baseline.is_file():
         raise UsageError(f"baseline {baseline}: no such file")
     located = [locate(name) for name in names]
-    entries = [_cache_entry(path, name, baseline) for name, path in located]
-    missing = [index for index, entry in enumerate(entries) if not entry.exists()]
+    keys = [_cache_key(path, name, baseline) for name, path in located]
+    found = [_DESCRIPTIONS.get(key) for key in keys]
+    missing = [index for index, data in enumerate(found) if data is None]
     if missing:
         requests = [
             {
@@ -129,23 +180,15 @@ def find_problems(names: Sequence[str], baseline: Path | None = None) -> list[De
         for index, answer in zip(missing, _ask(requests), strict=True):
             if "error" in answer:
                 raise UsageError(answer["error"])
-            _store(entries[index], answer)
-    return [_from_json(json.loads(entry.read_text(encoding="utf-8"))) for entry in entries]
+            _DESCRIPTIONS.put(keys[index], data := json.dumps(answer).encode())
+            found[index] = data
+    return [_from_json(json.loads(data)) for data in found if data is not None]
 
 
-def _cache_entry(path: Path, name: str, baseline: Path | None) -> Path:
-    digest = hashlib.sha256(f"{__version__}\0{name}\0{path}\0{baseline and baseline.resolve()}\0".encode())
-    for file in (path, *_CODE):
-        digest.update(file.read_bytes())
-    digest.update(str((path.parent / "baseline.cu").exists()).encode())
-    return cache_dir("problems") / f"{digest.hexdigest()[:24]}.json"
-
-
-def _store(entry: Path, answer: dict[str, Any]) -> None:
-    handle, partial = tempfile.mkstemp(dir=entry.parent, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(answer, file)
-    os.replace(partial, entry)
+def _cache_key(path: Path, name: str, baseline: Path | None) -> str:
+    beside = (path.parent / "baseline.cu").exists()
+    given = f"{__version__} {path} {baseline and baseline.resolve()} {beside}"
+    return digest(given, name, *(file.read_bytes() for file in (path, *_CODE)))
 
 
 def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:

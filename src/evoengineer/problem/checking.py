@@ -171,6 +171,7 @@ def _tensors(values: Any) -> list[torch.Tensor]:
 
 
 def main() -> int:
+    """Print the findings on one problem as JSON."""
     path, name = sys.argv[1:3]
     try:
         found = findings(open_live(Path(path), name))

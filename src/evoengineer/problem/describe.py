@@ -44,6 +44,7 @@ def describe(live: Live) -> dict[str, Any]:
 
 
 def to_json(problem: Problem) -> dict[str, Any]:
+    """The record as `catalog.py` reads it back."""
     return {
         "name": problem.name,
         "path": str(problem.path),
@@ -83,6 +84,7 @@ def _bench_work(live: Live) -> tuple[Mapping[str, Any], Sequence[torch.Tensor], 
 
 
 def shape_of(value: Any) -> dict[str, Any]:
+    """Of an argument or output: a tensor by dtype and shape, anything else by its value."""
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
         return {
@@ -98,6 +100,7 @@ def shape_of(value: Any) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Answer every request of standard input."""
     torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
     for request in json.load(sys.stdin):
         try:

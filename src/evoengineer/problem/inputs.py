@@ -2,7 +2,7 @@
 
 Everything comes from one seed, so that a draw can be repeated in another process. `values` follows the
 distribution that the judge asks for; the other methods draw what they say, whatever the distribution.
-Imports torch: only the reference process uses this module.
+Imports torch: for processes that run a problem's file (`live.py`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Generator:
     def normal(
         self, *shape: int, mean: float = 0.0, std: float = 1.0, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
+        """Normal values, whatever the distribution."""
         if self._shapes_only:
             return torch.empty(shape, dtype=dtype, device="meta")
         return (torch.randn(shape, generator=self._random) * std + mean).to(dtype)
@@ -40,6 +41,7 @@ class Generator:
     def uniform(
         self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
+        """Values spread evenly from `low` to `high`."""
         if self._shapes_only:
             return torch.empty(shape, dtype=dtype, device="meta")
         return (torch.rand(shape, generator=self._random) * (high - low) + low).to(dtype)
@@ -55,6 +57,7 @@ class Generator:
         return self.uniform(*shape) < share
 
     def permutation(self, n: int) -> torch.Tensor:
+        """The numbers from 0 to n - 1 in random order."""
         if self._shapes_only:
             return torch.empty((n,), dtype=torch.int64, device="meta")
         return torch.randperm(n, generator=self._random)

@@ -28,6 +28,8 @@ _VECTOR_BYTES = 16
 
 
 class KernelBenchProblem:
+    """The live side of a KernelBench file (`live.Live`)."""
+
     def __init__(self, module: types.ModuleType, path: Path, name: str, baseline: Path | None) -> None:
         self._module, self._path = module, path
         constants = size_constants(module)

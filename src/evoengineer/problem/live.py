@@ -1,7 +1,8 @@
 """A problem's Python code, loaded: what draws inputs and computes the reference.
 
-Imports torch and runs the problem's file, so it lives in a process of its own (`describe.py`, the judge's
-reference process). `open_live` tells the two forms apart: a folder's `problem.py`, or a KernelBench file.
+Imports torch and runs the problem's file, so it lives in processes of their own: `describe.py`, `checking.py`, and
+the judge's (its reference, PyTorch's times). `open_live` tells the two forms apart: a folder's `problem.py`, or a
+KernelBench file.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ def _run(path: Path) -> types.ModuleType:
 
 
 class FolderProblem:
+    """The live side of a folder's `problem.py`."""
+
     def __init__(self, module: types.ModuleType, path: Path, name: str, baseline: Path | None) -> None:
         for required in ("reference", "cases", "make_inputs"):
             if not hasattr(module, required):
@@ -152,6 +155,7 @@ def widened(value: Any) -> Any:
 
 
 def as_outputs(result: Any, path: Path) -> tuple[torch.Tensor, ...]:
+    """What a reference returned, as a tuple of tensors."""
     outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     for output in outputs:
         if not isinstance(output, torch.Tensor):

@@ -1,8 +1,8 @@
 """The nouns of a problem: Case, Tolerance, Problem.
 
 A problem is what is optimised: a PyTorch reference, inputs, cases, tolerance and a baseline kernel. This
-module holds the records only; loading is `loaders.py`, drawing inputs is `inputs.py`, and nothing here
-imports torch.
+module holds the records only: `catalog.py` finds problems, `live.py` runs their files, `inputs.py` draws inputs.
+Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
 
 from evoengineer.errors import UsageError
 
@@ -32,6 +31,8 @@ ALL_DISTRIBUTIONS = tuple(each for each in Distribution if each is not Distribut
 
 
 class CaseKind(StrEnum):
+    """What a case is for."""
+
     CHECK = "check"  # small and awkward: decides correctness
     BENCH = "bench"  # carries the objective
 
@@ -96,18 +97,6 @@ class Tolerance:
     def bound(self, dtype: str) -> float:
         """The relative bound for an output of that dtype; 0 (exact) for integers and booleans."""
         return self.relative.get(dtype, DEFAULT_RELATIVE.get(dtype, 0.0))
-
-
-class Reference(Protocol):
-    """What a problem's file provides; called only in the reference process, where torch lives."""
-
-    def make_inputs(self, case: Case, generator: Any) -> Mapping[str, Any]:
-        """Arguments by name, in the order in which `forward` takes them."""
-        ...
-
-    def reference(self, **arguments: Any) -> Any:
-        """A tensor or a tuple of tensors."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ _BYTES_PER_TOKEN = 2  # code has three to four; an estimate must not be too low
 
 @dataclass(frozen=True, slots=True)
 class EndpointOptions:
+    """How an endpoint is asked; times are for one attempt."""
+
     base_url: str | None = None
     temperature: float | None = 1.0
     max_tokens: int = 16_384
@@ -50,6 +52,8 @@ class _Failed(Exception):
 
 
 class Endpoint:
+    """A model behind an address."""
+
     def __init__(self, model: Model, options: EndpointOptions | None = None) -> None:
         self.model = model
         self.options = options = options or EndpointOptions()

@@ -97,6 +97,7 @@ class FakeEndpoint:
 
     @property
     def url(self) -> str:
+        """Its address, as a base URL."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def __enter__(self) -> FakeEndpoint:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evoengineer.errors import UsageError
+from evoengineer.errors import UsageError, check_names
 from evoengineer.propose.fake_endpoint import FAULTS, Answer, Script, by_number, by_order
 
 _TOP = ("by", "requests_per_second", "concurrent", "answer")
@@ -32,19 +32,22 @@ _ANSWER = (
 
 @dataclass(frozen=True, slots=True)
 class FakeScript:
+    """A script as it was read."""
+
     script: Script
     requests_per_second: float | None
     concurrent: int | None
 
 
 def load_script(path: Path) -> FakeScript:
+    """Read a script and check it."""
     try:
         data = tomllib.loads(path.read_text())
     except OSError as error:
         raise UsageError(f"script {path}: {error.strerror or error}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"script {path}: {error}") from error
-    _known(path, "the script", data, _TOP)
+    check_names(f"script {path}", data, _TOP)
     answers = [_answer(path, entry) for entry in data.get("answer", [])]
     if not answers:
         raise UsageError(f"script {path}: it has no [[answer]]")
@@ -61,7 +64,7 @@ def reply_text(code: str, name: str, thought: str) -> str:
 
 
 def _answer(path: Path, entry: dict[str, Any]) -> Answer:
-    _known(path, "an answer", entry, _ANSWER)
+    check_names(f"script {path}: an answer", entry, _ANSWER)
     faults = tuple(str(fault) for fault in entry.get("faults", ()))
     for fault in faults:
         if fault not in FAULTS:
@@ -80,11 +83,3 @@ def _answer(path: Path, entry: dict[str, Any]) -> Answer:
         entry.get("input_tokens"),
         entry.get("output_tokens"),
     )
-
-
-def _known(path: Path, what: str, entry: dict[str, Any], valid: tuple[str, ...]) -> None:
-    unknown = set(entry) - set(valid)
-    if unknown:
-        raise UsageError(
-            f"script {path}: {what} has no {', '.join(sorted(unknown))}; valid: {', '.join(valid)}"
-        )

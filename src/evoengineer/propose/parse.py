@@ -29,6 +29,8 @@ _CODES = ("code", "kernel", "source", "cuda", "solution")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
+    """What a reply offers."""
+
     code: str  # empty: unparsable
     name: str = ""
     thought: str = ""
@@ -41,6 +43,7 @@ def parse_reply(text: str) -> Parsed:
 
 
 def looks_like_kernel(code: str) -> bool:
+    """Whether a text is worth compiling."""
     return "__global__" in code or "PYBIND11_MODULE" in code
 
 

@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evoengineer.errors import UsageError
+from evoengineer.errors import UsageError, check_names
 
-_FIELDS = {
+_FIELDS = (
     "model", "aliases", "base_url", "key", "input", "cached", "output", "reasoning", "source", "as_of",
-}  # fmt: skip
+)  # fmt: skip
 DEFAULT_KEY = "OPENAI_API_KEY"
 
 
@@ -38,6 +38,8 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Model:
+    """A model, where it is and what it costs."""
+
     name: str  # as the user wrote it
     model: str  # as the endpoint knows it
     base_url: str | None
@@ -52,6 +54,7 @@ def _builtin() -> dict[str, Any]:
 
 
 def model_names() -> tuple[str, ...]:
+    """Short names of the models with built-in prices."""
     return tuple(_builtin())
 
 
@@ -90,9 +93,5 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         raise UsageError(f'prices {path}: {error!r}; the form is that of a [models."name"] table') from error
     for name, entry in models.items():
-        unknown = set(entry) - _FIELDS
-        if unknown:
-            raise UsageError(
-                f"prices {path}: {name}: unknown {', '.join(sorted(unknown))}; valid: {', '.join(sorted(_FIELDS))}"
-            )
+        check_names(f"prices {path}: {name}", entry, _FIELDS)
     return models

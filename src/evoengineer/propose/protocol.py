@@ -38,6 +38,8 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """What a reply used."""
+
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0  # part of the input tokens
@@ -77,6 +79,8 @@ class Request:
 
 
 class Proposer(Protocol):
+    """Answers prompts; see the module for what it owes."""
+
     @property
     def name(self) -> str:
         """As recorded with the run: `gpt-4.1`, `replay`, `rewriter`."""

@@ -22,6 +22,8 @@ FORMAT = {"format": "evoengineer recording", "version": 1}
 
 
 class Match(StrEnum):
+    """How a recorded exchange is found."""
+
     PROMPT = "prompt"
     ORDER = "order"
 

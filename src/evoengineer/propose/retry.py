@@ -10,6 +10,8 @@ from random import Random
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
+    """How often to try, and how long to wait in between."""
+
     attempts: int = 8  # in all
     first_seconds: float = 1.0
     longest_seconds: float = 60.0

@@ -27,6 +27,8 @@ class Change:
 
 
 class Rule(Protocol):
+    """A way to change a text."""
+
     @property
     def name(self) -> str: ...
 
@@ -43,6 +45,8 @@ class Rule(Protocol):
 
 
 class Rewriter:
+    """Proposes by applying rules to the first parent, or to the baseline."""
+
     name = "rewriter"
 
     def __init__(self, rules: Iterable[Rule] | None = None) -> None:

@@ -37,6 +37,8 @@ _FORBIDDEN = ("__shared__", "__syncthreads", "__shfl", "atomic", "goto", "while"
 
 @dataclass(frozen=True, slots=True)
 class WarpPerRow:
+    """The rule of this module."""
+
     name: str = "warp per row"
     thought: str = (
         "A warp per row reads neighbouring addresses with neighbouring lanes, so that each sector is used in full, "

@@ -19,7 +19,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from evoengineer.archive.reading import Proposal, exchange, proposals, summary, verdict
+from evoengineer.archive.reading import Proposal, best_kernel, exchange, proposals, summary, verdict
 from evoengineer.archive.store import Archive
 from evoengineer.errors import EvoEngineerError, UsageError
 
@@ -27,26 +27,21 @@ _TEMPLATES = ("setup.py", "pyproject.toml", "test_kernel.py", "README.md")
 
 
 def best_source(archive: Archive, run: str) -> tuple[int, str]:
-    """Number and text of the best kernel, the baseline if nothing beats it."""
-    row = archive.connection.execute(
-        "SELECT p.number, k.source FROM proposals p JOIN kernels k ON k.id = p.kernel"
-        " WHERE p.run = ? AND p.improved ORDER BY p.number DESC LIMIT 1",
-        (run,),
-    ).fetchone()
-    if row is None:
+    """Number and text of the best kernel; an error when there is none."""
+    best = best_kernel(archive, run)
+    if best is None:
         raise EvoEngineerError(f"run {run} has no valid kernel yet")
-    return int(row[0]), str(row[1])
+    return best
 
 
 def write_best(archive: Archive, run: str) -> Path | None:
     """The best kernel in a file beside the archive; None when there is none."""
-    try:
-        _, source = best_source(archive, run)
-    except EvoEngineerError:
+    best = best_kernel(archive, run)
+    if best is None:
         return None
     path = archive.path.parent / "best" / f"{run.replace('/', '_')}.cu"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(source, encoding="utf-8")
+    path.write_text(best[1], encoding="utf-8")
     return path
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from statistics import median
 from typing import TYPE_CHECKING
 
+from evoengineer.card.name import DeviceName
 from evoengineer.report.text import cost, share, table
 
 if TYPE_CHECKING:
@@ -36,5 +37,5 @@ def paper_table(summaries: Iterable[RunSummary]) -> str:
             *(f"{sum(each.tokens for each in runs):,}", cost(sum(each.nano_usd for each in runs))),
         ))  # fmt: skip
     text = table(rows, right=frozenset(range(2, len(_HEAD))))
-    simulated = sorted(device for device in devices if device.startswith("sim:"))
+    simulated = sorted(device for device in devices if DeviceName.parse(device).simulated)
     return text + (f"\nspeedups are simulated ({', '.join(simulated)})" if simulated else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evoengineer.card.name import DeviceName
 from evoengineer.report.text import cost, duration, outcomes_text, share, speedup_text
 
 if TYPE_CHECKING:
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def summary_text(summary: RunSummary, best_path: Path | None) -> str:
+    """What was spent and what came of it, a line each."""
     run = summary.run
-    simulated = " simulated" if run.device.startswith("sim:") else ""
+    simulated = " simulated" if DeviceName.parse(run.device).simulated else ""
     lines = [
         f"run {run.id}: {run.problem}, method {run.method}, proposer {run.proposer}, {run.device}, seed {run.seed}"
     ]

@@ -8,6 +8,7 @@ from evoengineer.judge.verdict import Outcome, Timing
 
 
 def time_text(timing: Timing | None) -> str:
+    """`12.34 us simulated`."""
     if timing is None:
         return "no time"
     label = " simulated" if timing.simulated else ""
@@ -15,14 +16,17 @@ def time_text(timing: Timing | None) -> str:
 
 
 def speedup_text(speedup: float | None) -> str:
+    """`1.50x`."""
     return "no baseline" if speedup is None else f"{speedup:.2f}x"
 
 
 def cost(nano_usd: int) -> str:
+    """Dollars, from billionths."""
     return f"${nano_usd / 1e9:.4f}"
 
 
 def duration(seconds: float) -> str:
+    """`2 h 05 min`, `1 min 00 s` or `7 s`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -37,11 +41,18 @@ def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:
 
 
 def share(part: int, whole: int) -> str:
+    """A percentage; `-` of nothing."""
     return "-" if whole == 0 else f"{100 * part / whole:.1f}%"
 
 
-def table(rows: Sequence[tuple[str, ...]], *, right: frozenset[int] = frozenset()) -> str:
-    """Columns with two spaces between; the first row is the head."""
+def table(
+    rows: Sequence[tuple[str, ...]], *, right: frozenset[int] = frozenset(), markdown: bool = False
+) -> str:
+    """Columns with two spaces between, or as Markdown; the first row is the head."""
+    if markdown:
+        rule = "|".join("---:" if column in right else "---" for column in range(len(rows[0])))
+        head, *body = (f"| {' | '.join(row)} |" for row in rows)
+        return "\n".join([head, f"|{rule}|", *body])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -45,6 +45,7 @@ class PlainView:
 
 
 def settled_line(plan: Plan | None, settled: Settled, progress: Progress) -> str:
+    """What became of a proposal, in one line."""
     timing = settled.verdict.timing if settled.verdict else None
     if settled.kind is Kind.BASELINE:
         return f"baseline: {time_text(timing)}"
@@ -111,6 +112,7 @@ class LiveView:
         self._live.update(self.render(progress))
 
     def render(self, progress: Progress) -> Any:
+        """The view as something that rich can print."""
         from rich.console import Group
         from rich.panel import Panel
         from rich.progress_bar import ProgressBar
@@ -160,6 +162,7 @@ def remaining_seconds(progress: Progress) -> float | None:
 
 
 def open_view(title: str, *, plain: bool) -> PlainView | LiveView:
+    """The live view in a terminal, unless plain lines are asked for."""
     if plain or not sys.stdout.isatty():
         return PlainView()
     return LiveView(title)

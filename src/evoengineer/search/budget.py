@@ -35,10 +35,13 @@ class Limit:
         return None if self.limit is None else self.limit - self.used - self.reserved
 
     def allows(self, amount: int) -> bool:
+        """Whether so much can still be reserved."""
         return self.remaining is None or amount <= self.remaining
 
 
 class Budget:
+    """Limits of one run, or of an experiment as its runs' `total`."""
+
     def __init__(
         self,
         *,

@@ -22,12 +22,15 @@ class Ending(StrEnum):
 
     @property
     def status(self) -> str:
+        """As the archive has it: `finished` or `stopped`."""
         done = self in (Ending.FINISHED, Ending.STALLED, Ending.TARGET)
         return "finished" if done else "stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
+    """What decides how long the loop goes on, and how many calls it makes at once."""
+
     workers: int = 4  # calls to the proposer at once
     most_repeats: int = 25  # duplicates in a row before the run ends
     most_failures: int = 5  # proposals in a row without an answer before the run ends
@@ -37,12 +40,15 @@ class LoopOptions:
 
 @dataclass(frozen=True, slots=True)
 class Result:
+    """How a run ended, with its totals."""
+
     ending: Ending
     reason: str
     progress: Progress
 
 
 def budget_reason(limit: str, budget: Budget) -> str:
+    """Why a run ends, for the limit of that name."""
     match limit:
         case "tokens":
             return f"{budget.tokens.used:,} tokens are used; the next call may exceed the limit"

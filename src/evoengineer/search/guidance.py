@@ -35,6 +35,8 @@ class View:
 
 
 class Guidance(Protocol):
+    """A part that a prompt can carry."""
+
     @property
     def key(self) -> str:
         """I1, I2, I3, I4, or a name of the user's own."""
@@ -47,6 +49,8 @@ class Guidance(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
+    """I1: what is to be computed, and where."""
+
     current: bool = False  # the first parent is the kernel to improve, not a historical solution
     baseline: bool = True  # show the baseline's source when there is no current kernel
 
@@ -67,6 +71,8 @@ class TaskContext:
 
 @dataclass(frozen=True, slots=True)
 class Solutions:
+    """I2: earlier kernels."""
+
     best_last: bool = False  # as in FunSearch, whose model continues the sequence
 
     @property
@@ -84,6 +90,8 @@ class Solutions:
 
 @dataclass(frozen=True, slots=True)
 class Insights:
+    """I3: what was thought before, and what came of it."""
+
     count: int = 3
 
     @property
@@ -97,6 +105,8 @@ class Insights:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
+    """I4: techniques for the bottleneck."""
+
     count: int = 2
 
     @property
@@ -112,6 +122,8 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
+    """What was wrong with a candidate."""
+
     longest: int = 4000  # characters
 
     @property

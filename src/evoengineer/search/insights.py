@@ -28,11 +28,8 @@ class Use:
     outcome: Outcome
     gain: float | None  # speedup over its best parent; None when not valid
 
-    @property
-    def helped(self) -> bool:
-        return self.gain is not None and self.gain > 1.0
-
     def text(self) -> str:
+        """As a prompt tells it."""
         if self.gain is None:
             return f"failed in proposal {self.number}: {self.outcome}"
         word = "faster" if self.gain > 1.0 else "no faster"
@@ -41,6 +38,8 @@ class Use:
 
 @dataclass(slots=True)
 class Insight:
+    """A reason and its record."""
+
     number: int  # the proposal it came from
     text: str
     origin: Use
@@ -62,12 +61,15 @@ class Insight:
         self.worth = sum(_FAILURE if use.gain is None else math.log(use.gain) for use in uses) / len(uses)
 
     def shown(self) -> str:
+        """As a prompt tells it: how it fared, then the text."""
         mark = "did not work" if self.failed else "helped" if self.worth > 0 else "made little difference"
         latest = self.later[-1] if self.later else self.origin
         return f"({mark}; {latest.text()}) {self.text}"
 
 
 class InsightBook:
+    """The insights of a run that are remembered."""
+
     def __init__(self) -> None:
         self._insights: dict[int, Insight] = {}
 

@@ -83,6 +83,7 @@ class Loop:
         self._inbox.put(("interrupted", 0, None))  # to wake the loop
 
     def run(self) -> Result:
+        """Work until the budget or an ending stops it."""
         try:
             self._restore()
             self._seed()

@@ -10,14 +10,13 @@ A user's own method is a `Method` in a Python file, named on the command line as
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evoengineer.errors import UsageError
+from evoengineer.errors import UsageError, did_you_mean
 from evoengineer.search import operators as op
 from evoengineer.search.operators import Operator
 from evoengineer.search.populations import Elites, Islands, Population, SingleBest
@@ -110,6 +109,7 @@ METHODS = (
 
 
 def method_names() -> tuple[str, ...]:
+    """Names of the built-in methods."""
     return tuple(method.name for method in METHODS)
 
 
@@ -121,8 +121,7 @@ def find_method(name: str) -> tuple[Method, str]:
     path, colon, attribute = name.rpartition(":")
     if colon and path.endswith(".py"):
         return _from_file(Path(path), attribute)
-    close = difflib.get_close_matches(name, method_names(), n=1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
+    hint = did_you_mean(name, method_names())
     raise UsageError(
         f"unknown method {name!r}{hint}; valid: {', '.join(method_names())}, or your own as path/to/file.py:name"
     )

@@ -32,6 +32,8 @@ class Parents(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
+    """How one kind of proposal is asked for."""
+
     name: str
     parents: int  # how many it takes at most
     guidance: tuple[Guidance, ...]
@@ -41,6 +43,7 @@ class Operator:
 
     @property
     def fewest(self) -> int:
+        """Parents that it cannot do without."""
         return self.parents if self.least is None else self.least
 
     @property
@@ -70,6 +73,7 @@ class Operator:
 
 
 def make_prompt(system: str, user: str) -> Prompt:
+    """A prompt with its identity."""
     identity = hashlib.sha256(f"{system}\0{user}".encode()).hexdigest()[:24]
     return Prompt(system, user, identity, prompts.version())
 

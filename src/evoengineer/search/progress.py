@@ -13,6 +13,8 @@ from evoengineer.search.records import Kind, Member, Plan, Settled
 
 @dataclass(slots=True)
 class Progress:
+    """Running totals; the loop keeps them."""
+
     trials: int = 0
     limit: int | None = None
     proposals: int = 0
@@ -29,6 +31,7 @@ class Progress:
     seconds_left: float | None = None
 
     def settled(self, settled: Settled) -> None:
+        """Count a proposal that has ended."""
         self.proposals += 1
         self.tokens += settled.tokens
         self.nano_usd += settled.nano_usd
@@ -49,14 +52,6 @@ class Progress:
     @property
     def valid(self) -> int:
         return self.outcomes[Outcome.VALID]
-
-    @property
-    def compiled(self) -> int:
-        return sum(count for outcome, count in self.outcomes.items() if outcome.compiled)
-
-    @property
-    def usd(self) -> float:
-        return self.nano_usd / 1e9
 
 
 class Observer(Protocol):

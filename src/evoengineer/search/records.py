@@ -59,14 +59,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
+    """What a proposer is asked."""
+
     system: str
     user: str
     id: str  # hash of both
     version: str  # of the templates
-
-    @property
-    def characters(self) -> int:
-        return len(self.system) + len(self.user)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,13 @@ file is `--max-cost` on the command line). An unknown name is refused, naming th
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from evoengineer.errors import UsageError
+from evoengineer.errors import UsageError, check_names
 
 
 def _setting(default: Any, help: str, *, type: type = str, metavar: str = "", resume: bool = False) -> Any:
@@ -24,6 +23,8 @@ def _setting(default: Any, help: str, *, type: type = str, metavar: str = "", re
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    """All settings of a run, resolved and checked; defaults are here."""
+
     problem: str = _setting("", "a name, a folder with problem.py, or a KernelBench file")
     method: str = _setting(
         "full",
@@ -105,11 +106,7 @@ def read_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"settings {path}: {error.strerror or error}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"settings {path}: {error}") from error
-    for name in data:
-        if name not in NAMES:
-            close = difflib.get_close_matches(name, NAMES, n=1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise UsageError(f"settings {path}: unknown key {name!r}{hint}; valid: {', '.join(NAMES)}")
+    check_names(f"settings {path}", data, NAMES)
     return data
 
 

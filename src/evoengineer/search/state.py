@@ -34,6 +34,8 @@ _MOST_FAILURES = 8  # waiting to be repaired; older ones are given up
 
 
 class SearchState:
+    """What plans depend on."""
+
     def __init__(self, method: Method, task: Task, seed: int) -> None:
         self.method = method
         self.task = task
@@ -96,6 +98,7 @@ class SearchState:
     # -- the fold -----------------------------------------------------------------------------------------
 
     def planned(self, plan: Plan) -> None:
+        """Fold: a proposal was planned."""
         self._occurrences[plan.prompt.id] = plan.occurrence + 1
         if plan.operator == REPAIR.name and self._failures and self._failures[0].number in plan.parents:
             self._repairs[plan.number] = self._failures.popleft().depth + 1
@@ -109,6 +112,7 @@ class SearchState:
             self._became_valid(member)
 
     def settled(self, plan: Plan, settled: Settled) -> None:
+        """Fold: a proposal was settled."""
         self.settled_count += 1
         depth = self._repairs.pop(plan.number, 0)
         if settled.kind is not Kind.TRIAL or settled.verdict is None:

@@ -13,6 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Task:
+    """I1's facts."""
+
     name: str
     title: str
     reference: str  # PyTorch source
@@ -50,11 +52,12 @@ def describe_value(value: Mapping[str, Any]) -> str:
 
 def describe_card(device: str) -> tuple[str, ...]:
     """What a programmer needs of a card, as lines; just the name for a device without a profile."""
-    from evoengineer.card.profile import profile_for
+    from evoengineer.card.name import DeviceName
 
-    if not device.startswith("sim:"):
+    name = DeviceName.parse(device)
+    if not name.simulated:
         return (device,)
-    card = profile_for(device)
+    card = name.profile
     major, minor = card.compute_capability
     return (
         f"{card.name}, compute capability {major}.{minor}, {card.sm_count} SMs at {card.clock_khz / 1e6:.2f} GHz",
@@ -66,4 +69,5 @@ def describe_card(device: str) -> tuple[str, ...]:
 
 
 def listed(lines: Sequence[str]) -> str:
+    """Lines as a Markdown list."""
     return "\n".join(f"- {line}" for line in lines)

@@ -31,6 +31,7 @@ class Work:
 
     @property
     def complete(self) -> bool:
+        """Whether it can be settled."""
         return self.verdict is not None or self.skipped or self.failed
 
     def settled(self, first: int | None, trial: int) -> Settled:

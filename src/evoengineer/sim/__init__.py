@@ -7,8 +7,9 @@
         result = device.download(x)
 
     session.py   a CUDA program against it          device.py   kernels from Python
-    control.py   a device process that we own       wire/       what is said over the sockets
+    control.py   a device process that we own       options.py  how a device runs
     cudart/      the program's side (C++)           process/    the device process's side
+    wire/        what is said between the two
     engine/      modules, images, launches          ptx/ codegen/   from PTX to LLVM
     runtime/     warps, memory, checks (C++)        timing/     simulated time
 
@@ -19,22 +20,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evoengineer.card.profile import DEFAULT_DEVICE
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.sim.options import DEFAULT_CHECKS, DeviceOptions, Limits, default_threads
 
 if TYPE_CHECKING:
     from evoengineer.sim.device import SimDevice
 
-NO_LIMITS = Limits()
+_DEFAULT_LIMITS = Limits()
 
 
 def open_device(
-    name: str = DEFAULT_DEVICE,
+    name: str = str(DEFAULT_DEVICE),
     threads: int | None = None,
     checks: frozenset[str] = DEFAULT_CHECKS,
-    limits: Limits = NO_LIMITS,
+    limits: Limits = _DEFAULT_LIMITS,
 ) -> SimDevice:
     """The simulated device of that name, ready for use. Close it, or use it as a context manager."""
     from evoengineer.sim.device import SimDevice
 
-    return SimDevice(DeviceOptions(name, threads or default_threads(), checks, limits))
+    device, threads = DeviceName.parse(name), threads or default_threads()
+    return SimDevice(DeviceOptions(device=device, threads=threads, checks=checks, limits=limits))

@@ -1,4 +1,4 @@
-"""The simulated GPU for Python: the `Device` protocol over a device process of its own.
+"""The simulated GPU for Python: modules, buffers and launches over a device process of its own.
 
 Speaks the same commands as our libcudart. Launches are sent without waiting; `synchronize` and `download`
 wait, and raise DeviceError with the device's report if a kernel failed. A failed device stays failed: open
@@ -19,23 +19,20 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from evoengineer.card.profile import profile_for
 from evoengineer.errors import DeviceError, UsageError
-from evoengineer.sim import session
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
+from evoengineer.sim.session import start_server
 from evoengineer.sim.wire import protocol
 from evoengineer.sim.wire.protocol import Op
 
 Extent = int | Sequence[int]
 _TO_DEVICE, _TO_HOST = 1, 2  # cudaMemcpyKind
 _CHUNK = 16 << 20
-_SHUTDOWN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ class SimModule:
 class SimDevice:
     def __init__(self, options: DeviceOptions, client_fd: int | None = None) -> None:
         """A device process of its own, or the client's side of one that somebody else owns (control.py)."""
-        self._profile = profile_for(options.device)
+        self._profile = options.device.profile
         self._report = tempfile.TemporaryFile()  # noqa: SIM115 - the device process writes its reports here; close() ends it
         self._server: subprocess.Popen[bytes] | None = None
         if client_fd is not None:
@@ -89,7 +86,7 @@ class SimDevice:
         else:
             self._socket, theirs = socket.socketpair()
             with theirs:
-                self._server = session.start_server(theirs, options, self._report.fileno())
+                self._server = start_server(theirs, options, stderr=self._report.fileno())
         self.output = b""  # what kernels printed, in order
         try:
             self._staging = self._hello()
@@ -104,9 +101,7 @@ class SimDevice:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -205,7 +200,7 @@ class SimDevice:
         self._post(Op.EVENT_RECORD, protocol.EVENT.pack(event, 0))
 
     def elapsed_ms(self, start: int, end: int) -> float:
-        """Simulated time between two recorded events (placeholder costs, see clock.py)."""
+        """Simulated time between two recorded events."""
         return float(
             protocol.ELAPSED_RESULT.unpack(self._call(Op.EVENT_ELAPSED, protocol.EVENT.pack(start, end)))[0]
         )

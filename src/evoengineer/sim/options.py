@@ -1,13 +1,20 @@
 """How a simulated GPU runs: what it checks, how long a kernel may take, how many threads it uses.
 
-These are plain values, given on the command line or in Python and handed to the device process as they are.
+`DeviceOptions` travel whole: whoever opens a device makes them, the device process gets them as one JSON object
+and its engine holds them as they are. A new option is a new field here and a place that reads it, nothing between.
 """
 
-import difflib
-import os
-from dataclasses import dataclass
+from __future__ import annotations
 
-from evoengineer.errors import UsageError
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, get_args
+
+from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
+from evoengineer.errors import UsageError, did_you_mean
+from evoengineer.sim.wire.records import field_values, from_values
 
 # In the order in which help texts list them.
 CHECKS = {
@@ -19,37 +26,63 @@ CHECKS = {
 # These cost little, and without them a broken kernel would end the device process or wait for ever.
 DEFAULT_CHECKS = frozenset({"memory", "sync"})
 
-
 # Enough for edges and for neighbours along every axis (timing/sampling.py).
 DEFAULT_SAMPLE_BLOCKS = 12
+BlockOrder = Literal["ascending", "reversed"]
 
 
-@dataclass(frozen=True, slots=True)
+def default_threads() -> int:
+    """As many as this process may use cores."""
+    return len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds on one kernel launch; a kernel that exceeds one is stopped and reported. 0 means none."""
+    """Bounds on what a client may make the device do; a kernel that exceeds one is stopped and reported. 0: none."""
 
-    max_instructions: int = 0  # back edges of loops, per warp
+    max_instructions: int = 0  # of warps, of one launch
+    max_work: int = 0  # the same for all launches between two marks (control.py); starting one counts, too
+    max_translated: int = 0  # PTX instructions, of all kernels in all block shapes together
     max_seconds: float = 60.0  # wall-clock time: a kernel without an end must not hang for ever
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceOptions:
-    device: str
-    threads: int
-    checks: frozenset[str] = DEFAULT_CHECKS
+    device: DeviceName = DEFAULT_DEVICE
+    threads: int = field(default_factory=default_threads)
+    checks: frozenset[str] = DEFAULT_CHECKS  # besides those that are always on
     limits: Limits = Limits()
-    sample_blocks: int = (
-        DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: no simulated times
-    )
-    sample_seed: int = 0  # which blocks those are; 0: by their place in the grid alone
-    sampled_only: bool = False  # run only those: results are partial, times are the same
-    extra_blocks: int = 0  # that run besides the sampled ones, drawn from `extra_seed`
-    extra_seed: int = 0
-    reuse_profiles: bool = (
-        True  # a launch like an earlier one takes its times; false: every launch is counted
+    block_order: BlockOrder = "ascending"  # reversed: a result that depends on the order shows
+    memory_bytes: int = 0  # of everything that a client allocates; 0: as much as the card has
+    host_bytes: int = (
+        0  # shared with the client: staging, pinned and managed memory; 0: as much as there can be
     )
     poison: bool = False  # device memory is handed out full of ones: NaN in every floating-point format
+    sample_blocks: int = DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: rough times only
+    sample_seed: int = 0  # which blocks those are; 0: by their place in the grid alone
+    sampled_only: bool = False  # run only those: results are partial, times are the same
+    reuse_profiles: bool = True  # a launch like an earlier one takes its times; false: each one is counted
     profile_file: str = ""  # where the device process leaves the profiles of all launches, as JSON
+
+    def __post_init__(self) -> None:
+        _ = self.device.profile  # UsageError unless it is a card that we know
+        if self.block_order not in get_args(BlockOrder):
+            raise UsageError(f"block_order is 'ascending' or 'reversed', not {self.block_order!r}")
+        object.__setattr__(self, "checks", DEFAULT_CHECKS | self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        converted = {
+            "device": str(self.device),
+            "checks": sorted(self.checks),
+            "limits": field_values(self.limits),
+        }
+        return {**field_values(self), **converted}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DeviceOptions:
+        """ValueError unless every option is there and nothing else."""
+        limits = partial(from_values, Limits)
+        return from_values(cls, data, device=DeviceName.parse, checks=frozenset, limits=limits)
 
 
 def parse_checks(text: str) -> frozenset[str]:
@@ -60,15 +93,10 @@ def parse_checks(text: str) -> frozenset[str]:
         raise UsageError(f"--check: no check named; valid: {', '.join(valid)}")
     for word in words:
         if word not in valid:
-            close = difflib.get_close_matches(word, valid, n=1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise UsageError(f"--check: unknown check {word!r}{hint}; valid: {', '.join(valid)}")
+            raise UsageError(
+                f"--check: unknown check {word!r}{did_you_mean(word, valid)}; valid: {', '.join(valid)}"
+            )
         if word == "none" and len(words) > 1:
             raise UsageError("--check: 'none' stands alone; leave out the other names or 'none'")
     chosen = CHECKS.keys() if "all" in words else CHECKS.keys() & set(words)
     return DEFAULT_CHECKS | chosen
-
-
-def default_threads() -> int:
-    """As many as this process may use cores."""
-    return len(os.sched_getaffinity(0))

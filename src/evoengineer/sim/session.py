@@ -1,11 +1,11 @@
 """Running a program against the simulated GPU: our libcudart, the device process, and the program between them.
 
-    run_program(["./vector_add", "1024"], DeviceOptions("sim:rtx4090", threads=2)) → exit code
+    run_program(["./vector_add", "1024"], DeviceOptions(threads=2)) → exit code
 
 Owns the two processes from start to end. Does not compile the program.
 """
 
-import ctypes
+import json
 import os
 import signal
 import socket
@@ -13,90 +13,46 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from types import FrameType
 
 from evoengineer.errors import UsageError
+from evoengineer.lifetime import die_with_parent
+from evoengineer.sim.cudart.library import client_environment, linked_cuda
 from evoengineer.sim.options import DeviceOptions
-from evoengineer.sim.runtime import native
 
-SOCKET_VARIABLE = "EVOENGINEER_SIM_FD"
-CUDART_SOURCES = Path(__file__).parent / "cudart"
-SONAMES = {13: "libcudart.so.13", 12: "libcudart.so.12", 11: "libcudart.so.11.0"}
-_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-Wall", "-pthread", "-fvisibility=hidden")
 _SHUTDOWN_SECONDS = 5.0
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PR_SET_PDEATHSIG = 1
 _EXIT_IGNORED_DEVICE_ERROR = 1
 
 
-@cache
-def client_library(cuda_major: int = 13) -> Path:
-    """Our libcudart for programs built with that version of CUDA, compiled if need be."""
-    soname = SONAMES[cuda_major]
-    versions = CUDART_SOURCES / f"exports-{cuda_major}.map"
-    link = (f"-Wl,-soname,{soname}", f"-Wl,--version-script={versions}")
-    sources = sorted(CUDART_SOURCES.glob("*.cpp"))
-    return native.build_shared(sources, soname, (*_FLAGS, f"-DEVO_CUDART_MAJOR={cuda_major}"), link)
-
-
-@cache
-def cudart_directory(cuda_major: int = 13) -> Path:
-    """A directory to link programs against: libcudart.so and libcuda.so are ours."""
-    library = client_library(cuda_major)
-    # The driver's functions are in the same library; the loader knows it again by its file.
-    for name in ("libcudart.so", "libcuda.so", "libcuda.so.1"):
-        _link(library.parent / name, library.name)
-    return library.parent
-
-
-def _link(path: Path, target: str) -> None:
-    with suppress(FileExistsError):
-        path.symlink_to(target)
-
-
-def linked_cuda(program: Path) -> int:
-    """The CUDA major version whose libcudart an executable asks for; 13 if it names none."""
-    try:
-        data = program.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {program}: {error.strerror}") from error
-    for major, soname in SONAMES.items():
-        if soname.encode() + b"\0" in data:
-            return major
-    if b"libcudart_static" in data or b"cudart_static" in data:
-        raise UsageError(
-            f"{program} has NVIDIA's runtime built in (the default of nvcc), so ours cannot take its place. "
-            "Link it with: nvcc --cudart shared"
-        )
-    return 13
-
-
-def server_command(fd: int, options: DeviceOptions) -> list[str]:
-    return [
-        *(sys.executable, "-m", "evoengineer.sim.process.server"),
-        *("--fd", str(fd), "--device", options.device, "--threads", str(options.threads)),
-        *("--check", ",".join(sorted(options.checks))),
-        *("--max-instructions", str(options.limits.max_instructions)),
-        *("--max-seconds", str(options.limits.max_seconds)),
-        *("--sample-blocks", str(options.sample_blocks)),
-        *(("--sampled-only",) if options.sampled_only else ()),
-        *(("--profile-file", options.profile_file) if options.profile_file else ()),
-    ]
-
-
 def start_server(
-    sock: socket.socket, options: DeviceOptions, stderr: int | None = None
+    client: socket.socket,
+    options: DeviceOptions,
+    *,
+    control: socket.socket | None = None,
+    stderr: int | None = None,
 ) -> subprocess.Popen[bytes]:
-    """A device process that serves the other end of `sock`. Its reports go to `stderr` (default: ours)."""
-    return subprocess.Popen(
-        server_command(sock.fileno(), options),
-        pass_fds=[sock.fileno()],
-        stdin=subprocess.DEVNULL,
+    """A device process that serves the other end of `client`, and belongs to that of `control` if there is one.
+
+    Its reports go to `stderr` (default: ours). The options go through a pipe: seeds are not for process lists.
+    """
+    sockets = {"--fd": client, "--control-fd": control}
+    files = {name: sock.fileno() for name, sock in sockets.items() if sock is not None}
+    server = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "evoengineer.sim.process.server"),
+            *(word for name, fd in files.items() for word in (name, str(fd))),
+        ],
+        pass_fds=list(files.values()),
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=stderr,
     )
+    assert server.stdin is not None
+    with suppress(BrokenPipeError), server.stdin as pipe:  # a process that could not start says so itself
+        pipe.write(json.dumps(options.to_json()).encode())
+    return server
 
 
 def run_program(
@@ -109,13 +65,15 @@ def run_program(
 
     A device error makes the exit code non-zero even if the program ignored it.
     """
-    library = client_library(linked_cuda(Path(arguments[0])))
+    cuda_major = linked_cuda(Path(arguments[0]))
     ours, theirs = socket.socketpair()
     with ours, theirs:
+        around = os.environ if environment is None else environment
+        variables = client_environment(theirs.fileno(), cuda_major, around)
         server = start_server(ours, options)
         ours.close()
         try:
-            program = _start_program(arguments, environment, library, theirs, stdout)
+            program = _start_program(arguments, variables, theirs, stdout)
             theirs.close()
             code = _wait(program)
             return _verdict(code, _finish(server))
@@ -126,34 +84,18 @@ def run_program(
 
 
 def _start_program(
-    arguments: Sequence[str],
-    environment: Mapping[str, str] | None,
-    library: Path,
-    sock: socket.socket,
-    stdout: int | None,
+    arguments: Sequence[str], environment: Mapping[str, str], sock: socket.socket, stdout: int | None
 ) -> subprocess.Popen[bytes]:
-    variables = dict(os.environ if environment is None else environment)
-    variables[SOCKET_VARIABLE] = str(sock.fileno())
-    # Preloading wins over any RPATH; the directory serves programs that open libcuda.so.1 themselves.
-    variables["LD_PRELOAD"] = " ".join(filter(None, [str(library), variables.get("LD_PRELOAD")]))
-    path = [str(cudart_directory_of(library)), variables.get("LD_LIBRARY_PATH")]
-    variables["LD_LIBRARY_PATH"] = ":".join(filter(None, path))
-    prctl = ctypes.CDLL(None).prctl
     try:
         return subprocess.Popen(
             list(arguments),
-            env=variables,
+            env=environment,
             stdout=stdout,
             pass_fds=[sock.fileno()],
-            preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - a system call only
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - a system call only
         )
     except OSError as error:
         raise UsageError(f"cannot run {arguments[0]}: {error.strerror}") from error
-
-
-def cudart_directory_of(library: Path) -> Path:
-    major = next(major for major, soname in SONAMES.items() if soname == library.name)
-    return cudart_directory(major)
 
 
 def _wait(program: subprocess.Popen[bytes]) -> int:

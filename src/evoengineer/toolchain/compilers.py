@@ -44,14 +44,6 @@ class Toolchain:
         """The oldest target that this nvcc still compiles for (CUDA 13 dropped Maxwell to Volta)."""
         return 75 if self.version >= (13, 0) else 50
 
-    def describe(self) -> str:
-        """Two lines for people: which compilers, and why these."""
-        major, minor = self.version
-        return (
-            f"nvcc {major}.{minor}: {self.nvcc} ({self.reason})\n"
-            f"host compiler: {shlex.join(self.host.command)} ({self.host.reason})"
-        )
-
 
 def find_toolchain(environ: Mapping[str, str] | None = None) -> Toolchain:
     """The compilers to use, found anew at each call; raises ToolchainError when there are none."""

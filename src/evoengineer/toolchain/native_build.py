@@ -1,95 +1,133 @@
-"""Building our own C++ parts on first use, into a cache that is addressed by content.
+"""Building our own C++ and CUDA parts on first use, into a cache that is addressed by content.
 
-The simulated GPU's runtime, its libcudart and the sandbox's launcher come as sources and are compiled by the
-host compiler that was found. This module owns the cache of their objects, libraries and programs; it compiles
-nothing that a candidate wrote.
+The simulated GPU's runtime, its libcudart, the runner, the sandbox's launcher and the library behind the lean
+headers come as sources. This module owns the cache of their objects, libraries and programs; it compiles nothing
+that a candidate wrote. Any number of processes may build at once. What comes from the cache has been checked.
 """
 
-import hashlib
 import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from evoengineer.errors import ToolchainError
-from evoengineer.files import cache_dir
-from evoengineer.toolchain.compilers import HostCompiler, find_host_compiler
+from evoengineer.files import Cache, Folders, contents, digest, private_folder, scratch_folder
+from evoengineer.toolchain.compilers import HostCompiler, Toolchain, find_host_compiler
+from evoengineer.toolchain.toolkit import toolchain_digest
+
+_OBJECTS = Cache("objects")
+_OUTPUTS = Folders("native")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A library or program; what is called `….a` is a static archive.
+
+    Headers beside the sources and all files in `includes` count as part of them. `links` are further names in its
+    folder. `toolchain` is needed for sources that end in .cu; `cuda` are nvcc's options for those.
+    """
+
+    name: str
+    sources: tuple[Path, ...]
+    flags: tuple[str, ...]
+    link_flags: tuple[str, ...] = ()
+    includes: tuple[Path, ...] = ()
+    links: tuple[str, ...] = ()
+    toolchain: Toolchain | None = None
+    cuda: tuple[str, ...] = ()
 
 
 def build_shared(
     sources: Sequence[Path], name: str, flags: Sequence[str], link_flags: Sequence[str] = ()
 ) -> Path:
-    """A shared library `name` made of C++ sources, from the cache if nothing has changed.
-
-    Headers beside the sources count as part of them. Any number of processes may build at once.
-    """
-    return _build(sources, name, flags, ("-shared",), link_flags)
+    """A shared library `name` made of C++ sources."""
+    return build(Part(name, tuple(sources), tuple(flags), ("-shared", *link_flags)))
 
 
 def build_executable(
     sources: Sequence[Path], name: str, flags: Sequence[str], link_flags: Sequence[str] = ()
 ) -> Path:
-    """A program `name` made of C++ sources, from the cache if nothing has changed."""
-    return _build(sources, name, flags, (), link_flags)
+    """A program `name` made of C++ sources."""
+    return build(Part(name, tuple(sources), tuple(flags), tuple(link_flags)))
 
 
-def _build(
-    sources: Sequence[Path],
-    name: str,
-    flags: Sequence[str],
-    kind_flags: Sequence[str],
-    link_flags: Sequence[str],
-) -> Path:
-    if not sources:
-        raise ToolchainError(f"no sources for {name}: the installation of evoengineer is incomplete")
-    compiler = find_host_compiler()
-    folders = {source.parent for source in sources}
-    headers = sorted(header for folder in folders for header in folder.glob("*.h"))
-    common = _digest(_identity(compiler), *flags, *(_content(header) for header in headers))
-    directory = cache_dir("native")
-    objects = [directory / f"{s.stem}-{_digest(common, s.name, _content(s))}.o" for s in sources]
-    linked = _digest(name, *kind_flags, *link_flags, *(o.name for o in objects))
-    output = directory / f"{Path(name).stem}-{linked}" / name
-    if output.exists():
-        return output
-    output.parent.mkdir(exist_ok=True)
-    missing = [(s, o) for s, o in zip(sources, objects, strict=True) if not o.exists()]
-    with ThreadPoolExecutor(max(1, min(len(missing), len(os.sched_getaffinity(0))))) as pool:
-        list(pool.map(lambda each: _make(compiler, [*flags, "-c", str(each[0])], each[1]), missing))
-    _make(compiler, [*kind_flags, *flags, *(str(o) for o in objects), *link_flags], output)
-    return output
+def build(part: Part) -> Path:
+    """The library or program, from the cache if nothing has changed. Ask again rather than keep the answer:
+    what was there may have been deleted meanwhile."""
+    if not part.sources:
+        raise ToolchainError(f"no sources for {part.name}: the installation of evoengineer is incomplete")
+    compiler = part.toolchain.host if part.toolchain else find_host_compiler()
+    keys = _object_keys(part, compiler)
+    key = f"{Path(part.name).stem}-{digest(part.name, *part.flags, '', *part.link_flags, '', *part.links, '', *keys)}"
+    folder = _OUTPUTS.find(key)
+    if folder is None:
+        folder = private_folder()
+        with scratch_folder() as scratch:
+            with ThreadPoolExecutor(min(len(keys), len(os.sched_getaffinity(0)))) as pool:
+                objects = list(
+                    pool.map(lambda *each: _object(part, compiler, scratch, *each), part.sources, keys)
+                )
+            _link(part, compiler, objects, folder / part.name, scratch)
+        for link in part.links:
+            (folder / link).symlink_to(part.name)
+        folder = _OUTPUTS.keep(key, folder)
+    return folder / part.name
 
 
-def _identity(compiler: HostCompiler) -> str:
+@cache
+def _object_keys(part: Part, compiler: HostCompiler) -> tuple[str, ...]:
+    """One for each source; sources do not change while a process runs."""
+    beside = sorted(
+        path
+        for folder in {source.parent for source in part.sources}
+        for path in folder.iterdir()
+        if path.suffix in (".h", ".cuh", ".map")
+    )
+    headers = [each for path in beside for each in (path.name, path.read_bytes())]
+    headers += [each for folder in part.includes for each in contents(folder)]
+    compilers = toolchain_digest(part.toolchain) if part.toolchain else _version(compiler)
+    common = digest(compilers, *part.flags, "", *part.cuda, "", *headers)
+    return tuple(digest(common, source.name, source.read_bytes()) for source in part.sources)
+
+
+@cache
+def _version(compiler: HostCompiler) -> str:
     run = subprocess.run([*compiler.command, "--version"], capture_output=True, text=True, check=False)
     return " ".join(compiler.command) + run.stdout
 
 
-def _content(path: Path) -> str:
-    return path.name + "\0" + path.read_text(encoding="utf-8")
+def _object(part: Part, compiler: HostCompiler, scratch: Path, source: Path, key: str) -> Path:
+    output = scratch / f"{source.name}.o"
+    kept = _OBJECTS.get(key)
+    if kept is not None:
+        output.write_bytes(kept)
+        return output
+    if source.suffix == ".cu" and part.toolchain:
+        command = [str(part.toolchain.nvcc), *part.toolchain.flags, *part.cuda]
+    else:
+        command = [*compiler.command, *part.flags]
+    includes = [f"-I{folder}" for folder in (*part.includes, source.parent)]
+    _run([*command, *includes, "-c", str(source), "-o", str(output)], source.name, scratch)
+    _OBJECTS.put(key, output.read_bytes())
+    return output
 
 
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+def _link(part: Part, compiler: HostCompiler, objects: list[Path], output: Path, scratch: Path) -> None:
+    if output.suffix == ".a":
+        command = ["ar", "rcsD", str(output), *map(str, objects)]
+    else:
+        command = [*compiler.command, *part.flags, *map(str, objects), *part.link_flags, "-o", str(output)]
+    _run(command, part.name, scratch)
 
 
-def _make(compiler: HostCompiler, arguments: Sequence[str], output: Path) -> None:
-    """Run the compiler for one output; it appears under its name only when complete."""
-    handle, partial = tempfile.mkstemp(prefix=output.stem, suffix=".part", dir=output.parent)
-    os.close(handle)
+def _run(command: list[str], what: str, scratch: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(scratch)}
     try:
-        run = subprocess.run(
-            [*compiler.command, *arguments, "-o", partial], capture_output=True, text=True, check=False
-        )
-        if run.returncode != 0:
-            what = next((a for a in arguments if a.endswith(".cpp")), output.name)
-            raise ToolchainError(
-                f"{compiler.command[0]} ({compiler.reason}) cannot build {Path(what).name}",
-                run.stdout + run.stderr,
-            )
-        os.chmod(partial, 0o755)
-        os.replace(partial, output)
-    finally:
-        Path(partial).unlink(missing_ok=True)
+        run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    except OSError as error:
+        raise ToolchainError(f"cannot start {command[0]}: {error}") from error
+    if run.returncode != 0:
+        raise ToolchainError(f"{command[0]} cannot build {what}", run.stdout + run.stderr)

@@ -174,6 +174,7 @@ def test_nvcc_compiles_and_the_result_runs(scratch: Path, tmp_path: Path) -> Non
     import socket
 
     from evoengineer.sim import session
+    from evoengineer.sim.cudart.library import SOCKET_VARIABLE, client_library
     from evoengineer.sim.options import DeviceOptions
     from evoengineer.toolchain.compilers import find_toolchain
 
@@ -187,12 +188,12 @@ def test_nvcc_compiles_and_the_result_runs(scratch: Path, tmp_path: Path) -> Non
     done = run([tools.nvcc, *flags, "-o", build / "program", source / "kernel.cu"], policy)
     assert done.exit.succeeded, done
 
-    library = session.client_library()
+    library = client_library()
     ours, theirs = socket.socketpair()
-    server = session.start_server(ours, DeviceOptions("sim:rtx4090", threads=1))
+    server = session.start_server(ours, DeviceOptions(threads=1))
     ours.close()
     try:
-        environment = {"LD_PRELOAD": str(library), session.SOCKET_VARIABLE: str(theirs.fileno())}
+        environment = {"LD_PRELOAD": str(library), SOCKET_VARIABLE: str(theirs.fileno())}
         policy = run_policy(scratch, readable=[build, library.parent], environment=environment)
         done = run([build / "program"], policy, pass_fds=[theirs.fileno()])
     finally:

@@ -12,7 +12,7 @@ from evoengineer.sim.timing.sampling import choose_blocks, weigh_blocks
 extents = st.tuples(st.integers(1, 200), st.integers(1, 60), st.integers(1, 9))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(extents, st.integers(1, 40))
 def test_samples_are_few_distinct_and_hold_both_ends(grid: tuple[int, int, int], limit: int) -> None:
     total = grid[0] * grid[1] * grid[2]
@@ -25,7 +25,7 @@ def test_samples_are_few_distinct_and_hold_both_ends(grid: tuple[int, int, int],
         assert total - 1 in found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(8, 24), st.integers(8, 18))
 def test_samples_differ_in_every_bit_of_their_index(bits: int, limit: int) -> None:
     found = choose_blocks((1 << bits, 1, 1), limit)  # sorting networks idle every other group of blocks
@@ -33,7 +33,7 @@ def test_samples_differ_in_every_bit_of_their_index(bits: int, limit: int) -> No
         assert 2 <= sum(index >> bit & 1 for index in found) <= len(found) - 2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(extents)
 def test_weights_have_a_mean_of_one(grid: tuple[int, int, int]) -> None:
     samples = choose_blocks(grid, 12)
@@ -48,7 +48,7 @@ def test_the_last_block_stands_for_itself_alone() -> None:
     assert abs(weights[999] - 10 / 1000) < 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(extents, st.integers(1, 2000))
 def test_distinct_footprints_against_a_plain_count(grid: tuple[int, int, int], run: int) -> None:
     run = min(run, grid[0] * grid[1] * grid[2])

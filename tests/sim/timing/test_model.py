@@ -36,7 +36,7 @@ def works(draw: st.DrawFn) -> Work:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(works(), factors)
 def test_more_bytes_never_make_it_faster(work: Work, factor: float) -> None:
     base = predict(work, CARD).time_ns
@@ -45,14 +45,14 @@ def test_more_bytes_never_make_it_faster(work: Work, factor: float) -> None:
         assert predict(more, CARD).time_ns * EPSILON >= base, name
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(works(), st.integers(1, 24))
 def test_lower_occupancy_never_makes_it_faster(work: Work, resident: int) -> None:
     fewer = replace(work, resident=min(work.resident, resident))
     assert predict(fewer, CARD).time_ns * EPSILON >= predict(work, CARD).time_ns
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(works(), factors)
 def test_more_conflicts_never_make_it_faster(work: Work, factor: float) -> None:
     """Conflicts lengthen the busiest pipe's use and the demand of the phases alike."""
@@ -64,14 +64,14 @@ def test_more_conflicts_never_make_it_faster(work: Work, factor: float) -> None:
     assert predict(slower, CARD).time_ns * EPSILON >= predict(work, CARD).time_ns
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(works(), st.integers(1, 1000))
 def test_more_blocks_never_make_it_faster(work: Work, more: int) -> None:
     larger = replace(work, blocks=work.blocks + more)
     assert predict(larger, CARD).time_ns * EPSILON >= predict(work, CARD).time_ns
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(works())
 def test_shares_sum_to_one_and_name_the_bound(work: Work) -> None:
     found = predict(work, CARD)

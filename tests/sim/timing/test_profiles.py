@@ -5,15 +5,18 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evoengineer.card.profile import Profile, load_profile
+from evoengineer.card.name import DeviceName
+from evoengineer.card.profile import load_profile
 from evoengineer.sim.engine.engine import Engine, LaunchResult
+from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
-from evoengineer.sim.timing.explain import explain
+from evoengineer.sim.timing.explain import bound_name, explain
 from evoengineer.sim.timing.model import CONSTANTS
-from evoengineer.sim.timing.profile import LaunchProfile
+from evoengineer.sim.timing.profile import BOUND_KINDS, Finding, FindingKind, LaunchProfile
 from evoengineer.toolchain.compilers import find_toolchain
 
 SOURCE = Path(__file__).with_name("kernels.cu")
@@ -34,8 +37,8 @@ def ptx(tmp_path_factory: pytest.TempPathFactory) -> str:
 class Bench:
     """An engine of its own with one module, and buffers by size."""
 
-    def __init__(self, ptx: str, card: Profile = CARD, **options: object) -> None:
-        self.engine = Engine(card, **{"threads": 2, "sample_blocks": 12, **options})  # type: ignore[arg-type]
+    def __init__(self, ptx: str, **options: Any) -> None:
+        self.engine = Engine(DeviceOptions(**{"threads": 2, **options}))
         self.module = self.engine.load_module([ptx])
 
     def buffer(self, size: int) -> int:
@@ -132,7 +135,7 @@ def test_bank_conflicts(bench: Bench, stride: int, ways: int) -> None:
 
 @pytest.mark.parametrize("key", ["rtx4090", "a100-40gb"])
 def test_more_conflicts_and_lower_occupancy_never_help(ptx: str, key: str) -> None:
-    bench = Bench(ptx, card=load_profile(key), sampled_only=True)
+    bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)
     data, out = bench.buffer(128 * MIB), bench.buffer(8 * MIB)
 
     def times(launches: list[tuple[int, int]]) -> list[float]:
@@ -150,7 +153,7 @@ def test_more_conflicts_and_lower_occupancy_never_help(ptx: str, key: str) -> No
 def test_lanes_that_are_switched_off_show(bench: Bench) -> None:
     p = bench.profile("some_lanes", (128,), (128,), bench.buffer(MIB), 8)
     assert p.active_lanes == pytest.approx(8, rel=0.05)
-    assert any("lanes" in finding for finding in p.findings)
+    assert FindingKind.DIVERGENCE in p.limits
 
 
 def test_operations_are_counted_exactly(bench: Bench) -> None:
@@ -276,6 +279,20 @@ def test_profiles_survive_json(bench: Bench) -> None:
     assert LaunchProfile.from_json(p.to_json()) == p
     with pytest.raises(ValueError, match="unknown"):
         LaunchProfile.from_json({**p.to_json(), "colour": "blue"})
+    with pytest.raises(ValueError, match=r"missing \['bound'\]"):
+        LaunchProfile.from_json({name: value for name, value in p.to_json().items() if name != "bound"})
+    old = LaunchProfile.from_json({**p.to_json(), "findings": ["a sentence"]})
+    assert old.findings == (Finding(FindingKind.UNNAMED, "a sentence"),)
+
+
+def test_whatever_a_launch_is_bound_by_has_a_kind_and_a_name(bench: Bench) -> None:
+    n = 256
+    p = bench.profile(
+        "row_of_matrix", (n // 16, n // 16), (16, 16), *(bench.buffer(4 * n * n) for _ in range(3)), n
+    )
+    assert p.terms_ns.keys() <= BOUND_KINDS.keys()
+    assert p.limits[0] is BOUND_KINDS[p.bound]
+    assert all(bound_name(bound) for bound in BOUND_KINDS)
 
 
 def test_an_explanation_names_the_line_and_stays_short(bench: Bench) -> None:

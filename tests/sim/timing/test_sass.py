@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from evoengineer.sim.timing import opcodes
+from evoengineer.files import CACHE_VARIABLE
+from evoengineer.sim.timing import opcodes, ptxas
 from evoengineer.sim.timing.machine import machine_blocks, pace, phases, weigh
 from evoengineer.sim.timing.ptxas import Assembler, Assembly
 from evoengineer.sim.timing.sass import MachineCode, MachineInstr, read_code
@@ -193,3 +197,57 @@ def test_barriers_part_phases() -> None:
     ))  # fmt: skip
     blocks = machine_blocks(code)
     assert len(phases(code, blocks)) == 2
+
+
+# -- the cache of what ptxas made ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The runs of ptxas since, with a cache of its own."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    found: list[str] = []
+    run = ptxas._run_ptxas
+
+    def record(program: Path, arch: str, text: str) -> tuple[str, bytes] | None:
+        found.append(arch)
+        return run(program, arch, text)
+
+    monkeypatch.setattr(ptxas, "_run_ptxas", record)
+    return found
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    ],
+)
+def test_a_damaged_result_is_made_again(
+    runs: list[str], tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    first = Assembler(PTX, 80).result()
+    assert first.resources["sum"].registers > 0
+    assert Assembler(PTX, 80).result() == first
+    assert len(runs) == 1
+    (kept,) = (tmp_path / "cache" / "ptxas").iterdir()
+    kept.write_bytes(damage(kept.read_bytes()))
+    assert Assembler(PTX, 80).result() == first
+    assert len(runs) == 2
+    assert Assembler(PTX, 80).result() == first
+    assert len(runs) == 2
+
+
+def test_without_a_cache_ptxas_is_asked_each_time(runs: list[str], tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    assert Assembler(PTX, 80).result() == Assembler(PTX, 80).result() != Assembly({}, b"")
+    assert len(runs) == 2
+
+
+def test_another_ptxas_is_asked_anew(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    Assembler(PTX, 80).result()
+    monkeypatch.setattr(ptxas, "file_identity", lambda path: "another")
+    Assembler(PTX, 80).result()
+    assert len(runs) == 2

@@ -1,7 +1,8 @@
-"""The judge's end of the reference process (`reference_server.py`).
+"""The judge's end of the reference process (`server.py`).
 
 Requests may be sent ahead: each returns a future, answers come in order, so that drawing inputs and computing
-references overlaps with compiling. Owns the process and the two pieces of memory it shares with the runner.
+references overlaps with compiling. Owns the process and the two pieces of memory in which tensors pass to and from
+it.
 """
 
 from __future__ import annotations
@@ -33,11 +34,15 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
+    """What the reference process says of the results of one call."""
+
     mismatch: dict[str, Any] | None  # Mismatch as JSON; None when the results are right
     changed_inputs: tuple[str, ...]
 
 
 class ReferenceProcess:
+    """A reference process and the memory shared with it. One problem at a time."""
+
     def __init__(self, threads: int = 1) -> None:
         require_torch()
         self.inputs_fd = os.memfd_create("evoengineer-inputs")
@@ -70,6 +75,7 @@ class ReferenceProcess:
         return draw
 
     def stage(self, draw: int) -> Staged:
+        """A draw's inputs in the shared memory; waits until it has been computed."""
         self._prepared[draw].result()
         answer = self._request("stage", draw=draw).result()
         places = tuple((offset, size) for offset, size in answer["tensors"])
@@ -97,6 +103,7 @@ class ReferenceProcess:
         return Comparison(answer["mismatch"], tuple(answer["changed_inputs"]))
 
     def drop(self, draw: int) -> None:
+        """Forget a draw."""
         self._prepared.pop(draw, None)
         self._request("drop", draw=draw)
 

@@ -2,8 +2,9 @@
 
 A process of its own for the sake of the candidate's honesty (the reference's results never enter the
 candidate's process) and of speed (importing torch overlaps with compiling). Commands are JSON lines on standard
-input, answered in order on standard output. INPUTS and OUTPUTS are file descriptors of memory that is shared
-with the runner: inputs are written there, results are read from there, and never pass through the judge.
+input, answered in order on standard output. INPUTS and OUTPUTS are file descriptors of shared memory: inputs are
+written to one, results read from the other. On a real GPU the runner holds them, too; on the simulated one the
+judge carries the contents to and from the device, past the candidate's process.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Draw:
 
 
 class Memory:
-    """Memory shared with the runner, by file descriptor."""
+    """Memory shared with the judge or the runner, by file descriptor."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -68,6 +69,8 @@ class Memory:
 
 
 class ReferenceServer:
+    """One method per command; each returns the answer."""
+
     def __init__(self, inputs: Memory, outputs: Memory) -> None:
         self._inputs, self._outputs = inputs, outputs
         self._live: Live | None = None
@@ -81,6 +84,7 @@ class ReferenceServer:
         return self._live
 
     def load(self, path: str, name: str) -> dict[str, Any]:
+        """Make a problem the current one."""
         self._live, self._draws, self._yardsticks = open_live(Path(path), name), {}, {}
         return {}
 
@@ -273,6 +277,7 @@ def _padded(size: int) -> int:
 
 
 def main() -> int:
+    """Serve commands until standard input ends."""
     die_with_parent()
     inputs, outputs, threads = (int(word) for word in sys.argv[1:4])
     torch.set_num_threads(threads)

@@ -1,6 +1,6 @@
 """The judge's end of the runner: a sandboxed process that loads one candidate and calls it.
 
-Speaks the lines of `runner/runner.cpp`. A candidate's failure is raised as `CandidateFailure`, which the
+Speaks the lines of `runner.cpp`. A candidate's failure is raised as `CandidateFailure`, which the
 judge turns into a verdict; what the runner says is not trusted beyond that (see `integrity.py`).
 """
 
@@ -13,15 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
+from evoengineer.errors import EnvironmentFailure
 from evoengineer.judge.reference.client import Staged
-from evoengineer.judge.sandbox import Sandboxed
+from evoengineer.judge.sandbox import Idleness, Sandboxed, Surroundings, from_outside
 
 _MOST_REPLY_BYTES = 1 << 20
 _MOST_LOG_BYTES = 4000
-_ENDING_SECONDS = 3.0
+_ENDING_SECONDS = 30.0  # for a process whose channel is closed to be gone
+_LOOK_SECONDS = 0.5
 # Of PyTorch's types, by the numbers that `evo/abi.h` shares with it; others are not compared.
 ELEMENT_BYTES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 11: 1, 15: 2}
 
@@ -38,11 +39,14 @@ class FailureKind(IntEnum):
     NAME = 7
     ENDED = 100  # exit, abort, a signal
     LATE = 101
+    DISTURBED = 103  # ended by a signal that it, or anybody else, may have sent
     NONSENSE = 102  # it answered something that no runner says
 
 
 @dataclass(eq=False)  # not frozen: Python writes the traceback into an exception
 class CandidateFailure(Exception):
+    """The candidate failed, or its process did."""
+
     kind: FailureKind
     message: str
     code: int = 0
@@ -60,6 +64,8 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
+    """Where results and inputs lie in the shared memory, and what hit the guard bands."""
+
     tensors: tuple[dict[str, Any], ...]  # as in Called, with offset and bytes
     inputs: tuple[tuple[int, int], ...]  # offset and bytes
     guards: tuple[str, ...] = field(default=())
@@ -68,23 +74,28 @@ class Fetched:
 class RunnerProcess:
     """`process` is what the sandbox started; `channel` our end of the socket that it inherited.
 
-    `seconds` is what the candidate may take for all its answers together; time in which nobody waits for it, say
-    for the reference, is not counted.
+    A candidate that waits for ever is found by its idleness, and that of those who work for it (`beside`), not by
+    the time that it takes; `patience_seconds` for an answer is what we give a hang of our own.
     """
 
-    def __init__(self, process: Sandboxed, channel: socket.socket, log: Path, seconds: float) -> None:
+    def __init__(
+        self,
+        process: Sandboxed,
+        channel: socket.socket,
+        log: Path,
+        patience_seconds: float,
+        beside: tuple[int, ...] = (),
+    ) -> None:
         self._process, self._channel, self._log = process, channel, log
-        self._seconds_left = seconds
-        self._deadline = 0.0  # of the answer that we wait for now
+        self._patience_seconds, self._beside = patience_seconds, beside
+        self._surroundings = Surroundings.now()
         self._buffer = b""
         self._last: tuple[dict[str, Any], ...] = ()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -92,6 +103,7 @@ class RunnerProcess:
         self._process.kill()
 
     def policy(self, guard_bytes: int, poison: bool, reuse: bool) -> None:
+        """How memory is given out from now on: guard bands, poison, reuse of freed blocks."""
         self._ask([f"policy {guard_bytes} {int(poison)} {int(reuse)}"])
 
     def open(self, library: Path) -> tuple[str, ...]:
@@ -100,6 +112,7 @@ class RunnerProcess:
         return tuple(_text(line.split()[1]) for line in lines if line.startswith("function "))
 
     def put(self, number: int, staged: Staged) -> None:
+        """Make staged inputs the contents of set `number`."""
         self._ask([f"put {number} {staged.count}", *staged.lines])
 
     def place(self, number: int, staged: Staged) -> tuple[int, ...]:
@@ -114,6 +127,7 @@ class RunnerProcess:
         return addresses
 
     def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called:
+        """Call a function of the candidate's on a set; `flush_bytes` are written first, to empty the L2."""
         lines = self._ask([f"call {number} {function} {flush_bytes}"])
         self._last = tuple(_tensor(line) for line in lines if line.startswith("output "))
         try:
@@ -142,16 +156,8 @@ class RunnerProcess:
         self._ask([f"drop {number}"])
 
     def _ask(self, lines: Sequence[str]) -> list[str]:
-        begin = time.monotonic()
-        self._deadline = begin + self._seconds_left
         try:
-            return self._answer(lines)
-        finally:
-            self._seconds_left -= time.monotonic() - begin
-
-    def _answer(self, lines: Sequence[str]) -> list[str]:
-        try:
-            self._channel.settimeout(self._remaining())
+            self._channel.settimeout(self._patience_seconds)  # a line or two: they fit into the socket
             self._channel.sendall(("\n".join(lines) + "\n").encode())
         except TimeoutError:
             raise self._late() from None
@@ -175,10 +181,7 @@ class RunnerProcess:
                 yield line.decode(errors="replace")
                 continue
             try:
-                self._channel.settimeout(self._remaining())
-                part = self._channel.recv(1 << 16)
-            except TimeoutError:
-                raise self._late() from None
+                part = self._receive()
             except OSError:
                 return
             received += len(part)
@@ -188,25 +191,42 @@ class RunnerProcess:
                 raise CandidateFailure(FailureKind.NONSENSE, "the candidate floods the judge's channel")
             self._buffer += part
 
-    def _remaining(self) -> float:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise self._late()
-        return left
+    def _receive(self) -> bytes:
+        """The next bytes of the answer, however long they take, if somebody is at work on them."""
+        idle = Idleness([self._process.pid, *self._beside])
+        begin = time.monotonic()
+        self._channel.settimeout(_LOOK_SECONDS)
+        while True:
+            try:
+                return self._channel.recv(1 << 16)
+            except TimeoutError:
+                if idle.look():
+                    raise self._late() from None
+                if time.monotonic() - begin > self._patience_seconds:
+                    raise EnvironmentFailure(
+                        f"no answer from a candidate's process in {self._patience_seconds:g} s, though it is not idle"
+                    ) from None
 
     def _late(self) -> CandidateFailure:
         self._process.kill()
-        return CandidateFailure(FailureKind.LATE, "the candidate did not finish within its time limit")
+        return CandidateFailure(FailureKind.LATE, "the candidate waits for something that never comes")
 
     def _ended(self) -> CandidateFailure:
         try:
             ending = self._process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             ending = self._process.kill()  # it has closed its channel without ending
-        if ending.timed_out:
-            return self._late()
+        if ending.limit == "cpu":
+            return CandidateFailure(
+                FailureKind.LATE,
+                f"the candidate's host code used {ending.cpu_seconds:.0f} s of processor time",
+            )
+        trouble = self._surroundings.trouble(self._log.parent)
+        if trouble:
+            raise EnvironmentFailure(f"the process that runs a candidate failed: {trouble}")
         return CandidateFailure(
-            FailureKind.ENDED, f"the candidate's process ended: {ending.describe()}{self._log_tail()}"
+            FailureKind.DISTURBED if from_outside(ending) or ending.limit == "killed" else FailureKind.ENDED,
+            f"the candidate's process ended: {ending.describe()}{self._log_tail()}",
         )
 
     def _log_tail(self) -> str:
@@ -228,6 +248,7 @@ def span_bytes(tensor: Mapping[str, Any]) -> int:
 
 
 def no_forward(functions: Sequence[str]) -> CandidateFailure:
+    """The library has functions, but not the one that is called."""
     named = ", ".join(functions) or "nothing"
     return CandidateFailure(FailureKind.NAME, f'PYBIND11_MODULE must define "forward"; it defines {named}')
 

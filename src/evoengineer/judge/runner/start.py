@@ -24,18 +24,20 @@ def start_runner(
     memory: tuple[int, int] | None = None,
     pass_fds: tuple[int, ...] = (),
     gpu: bool = False,
+    beside: tuple[int, ...] = (),
 ) -> RunnerProcess:
     """A sandboxed runner that can read one candidate's library and little else.
 
-    `memory` are file descriptors of inputs and outputs that it shares, for devices that only it can reach.
+    `memory` are the file descriptors of the reference's inputs and outputs, for devices that only the runner can
+    reach. `beside` are processes that work for it: while one of them is busy, it waits with good reason.
     """
     program = runner_program()
     policy = run_policy(
         scratch, readable=[program.parent, library.parent, *readable], environment=environment, gpu=gpu
     ).with_limits(
         memory_bytes=options.memory_bytes,
-        wall_seconds=20 * options.run_seconds,  # a last resort: our own clock leaves out what it waits for
-        cpu_seconds=options.run_seconds + 10,
+        wall_seconds=0,
+        cpu_seconds=options.host_cpu_seconds,
     )
     ours, theirs = socket.socketpair()
     log = scratch / "log"
@@ -48,4 +50,4 @@ def start_runner(
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    return RunnerProcess(process, ours, log, options.run_seconds)
+    return RunnerProcess(process, ours, log, options.patience_seconds, beside)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 
 from evoengineer.errors import SandboxError
@@ -22,7 +21,6 @@ _SOURCES = Path(__file__).parent / "launcher"
 _FLAGS = ("-std=c++17", "-O2", "-Wall", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
 
 
-@cache
 def launcher() -> Path:
     """The launcher, built if need be."""
     return build_executable(

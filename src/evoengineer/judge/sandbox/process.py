@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from evoengineer.errors import SandboxError
@@ -112,9 +111,7 @@ class Sandboxed:
     def __enter__(self) -> Sandboxed:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with suppress(SandboxError):  # told already to whoever waited
             self.kill()
         for stream in (self.stdin, self.stdout, self.stderr):
@@ -172,6 +169,7 @@ def start(
             env={},
             pass_fds=(*passed, writer),
             cwd="/",
+            start_new_session=True,  # a signal to our process group is meant for us
         )
     except BaseException:
         os.close(reader)

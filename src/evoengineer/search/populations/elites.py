@@ -14,6 +14,8 @@ def _rank(member: Member) -> tuple[float, int]:
 
 
 class Elites:
+    """The `size` fastest."""
+
     def __init__(self, size: int) -> None:
         if size < 1:
             raise ValueError(f"a population needs room for at least one kernel, not {size}")

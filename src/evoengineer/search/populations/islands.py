@@ -35,6 +35,7 @@ class Cluster:
         self.members: deque[Member] = deque(maxlen=CLUSTER_SIZE)
 
     def draw(self, random: Random) -> Member:
+        """One of them, short texts more often."""
         lengths = [len(member.source) for member in self.members]
         spread = max(lengths) - min(lengths) or 1
         scores = [-(length - min(lengths)) / spread for length in lengths]
@@ -42,6 +43,8 @@ class Cluster:
 
 
 class Island:
+    """Clusters by speed."""
+
     def __init__(self, temperature: float, period: int) -> None:
         self.temperature = temperature
         self.period = period
@@ -79,6 +82,8 @@ class Island:
 
 
 class Islands:
+    """See the module for the rules."""
+
     def __init__(
         self,
         count: int = 5,

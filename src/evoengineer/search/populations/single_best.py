@@ -9,6 +9,8 @@ from evoengineer.search.records import Member
 
 
 class SingleBest:
+    """Only the fastest."""
+
     def __init__(self) -> None:
         self.best: Member | None = None
 

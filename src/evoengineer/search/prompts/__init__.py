@@ -16,16 +16,19 @@ SUFFIX = ".txt"
 
 @cache
 def version() -> str:
+    """Of all templates together."""
     return (_DIRECTORY / "VERSION").read_text().strip()
 
 
 @cache
 def template(name: str) -> Template:
+    """The template of that name."""
     return Template((_DIRECTORY / f"{name}{SUFFIX}").read_text().strip())
 
 
 @cache
 def names() -> frozenset[str]:
+    """Of all templates."""
     return frozenset(path.name.removesuffix(SUFFIX) for path in _DIRECTORY.glob(f"*{SUFFIX}"))
 
 

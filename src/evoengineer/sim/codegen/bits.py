@@ -8,6 +8,7 @@ from evoengineer.sim.ptx.model import Imm, Instr
 
 
 def logic(e: Emitter, instr: Instr) -> None:
+    """and, or, xor, not, cnot."""
     _, bits = operand_type(instr)
     ty = f"i{bits}"
     if instr.op == "not":
@@ -64,6 +65,7 @@ def shift(e: Emitter, instr: Instr) -> None:
 
 
 def funnel(e: Emitter, instr: Instr) -> None:
+    """shf."""
     a, b, c = (e.read(x, 32) for x in instr.args[1:4])
     left, clamp = "l" in instr.mods, "clamp" in instr.mods
 
@@ -190,6 +192,7 @@ def prmt(e: Emitter, instr: Instr) -> None:
 
 
 def dot_product(e: Emitter, instr: Instr) -> None:
+    """dp4a, dp2a: by the runtime."""
     a, b, c = (e.spill(e.read(x, 32)) for x in instr.args[1:4])
     kinds = [m for m in instr.mods if m in ("s32", "u32")]
     flags = [("i32", str(int(k == "s32"))) for k in kinds]

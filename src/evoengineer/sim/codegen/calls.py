@@ -42,6 +42,7 @@ class CallBuffers:
 
 
 def call(e: Emitter, instr: Instr, buffers: CallBuffers) -> None:
+    """A device function by name or by pointer, or one that the runtime provides."""
     arguments, stride, results, result_stride = buffers.of[id(instr)]
     target = instr.args[0]
     site = ("i32", str(e.unit.sites[id(instr)]))

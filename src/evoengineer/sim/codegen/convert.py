@@ -22,6 +22,7 @@ _FP8 = ("e4m3x2", "e5m2x2")
 
 
 def cvt(e: Emitter, instr: Instr) -> None:
+    """All forms of cvt; the pairs and 8-bit floats have functions of their own."""
     to, source = instr.mods[-2], instr.mods[-1]
     if "pack" in instr.mods:
         _cvt_pack(e, instr)
@@ -50,6 +51,7 @@ def cvt(e: Emitter, instr: Instr) -> None:
 
 
 def convert(e: Emitter, instr: Instr, val: Val, to: str, source: str) -> Val:
+    """One value to another type, by the kinds of the two."""
     if to in LLVM_FLOAT and source in LLVM_FLOAT:
         return _float_float(e, instr, val, to, source)
     if to in LLVM_FLOAT:

@@ -1,8 +1,9 @@
 """Writes LLVM IR for the instructions of one basic block after another.
 
-A `Val` is a value in one of the forms of forms.py. Instruction handlers (arith.py, memory.py …) are
-written once: they are given operand names and a lane count n, 1 or 32, and write the same LLVM
-operation on scalars or on vectors. Which of the two follows from the operands' forms.
+A `Val` is a value in one of the forms of forms.py. Instruction handlers (integer.py, memory.py …, listed in
+handlers.py) read operands as values and write results; what they compute they write once, as a function of a lane
+count n, 1 or 32, and names, which `alu` calls for scalars or for vectors. Which of the two follows from the
+operands' forms.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Instr, Not, Operand, Reg,
 
 if TYPE_CHECKING:
     from evoengineer.sim.codegen.bounds import CheckGroup
+    from evoengineer.sim.ptx.flow import Block
 
 FLOAT_BITS = {"half": 16, "i16": 16, "float": 32, "double": 64}
 
@@ -47,6 +49,15 @@ class Val:
         return self.form is not None and self.form.stride == 0
 
 
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Of a loop of one block: names of the ticks that were left when its rounds were last counted, and now."""
+
+    block: Block
+    given: str
+    left: str
+
+
 class Emitter:
     """Shared by FAST (mask is None) and SLOW (mask names the vector of active lanes)."""
 
@@ -70,21 +81,25 @@ class Emitter:
         self.block_index = 0
         self.effects = False  # has the block done something that must not be done twice?
         self.carried: dict[str, Val] = {}  # in a loop of one block: registers as they were at its start
+        self.rounds: Rounds | None = None  # the same for how often it has run
         self.groups: dict[int, CheckGroup] = {}  # of the current block, see bounds.py
         self.instr: Instr | None = None
 
     # -- text ------------------------------------------------------------------------------------
 
     def fresh(self) -> str:
+        """A name that no value has yet."""
         self.count += 1
         return f"%v{self.count}"
 
     def ins(self, text: str) -> str:
+        """Write an instruction that has a result; its name."""
         name = self.fresh()
         self.lines.append(f"  {name} = {text}")
         return name
 
     def do(self, text: str) -> None:
+        """Write an instruction that has none."""
         self.lines.append(f"  {text}")
 
     def new_label(self, hint: str = "L") -> str:
@@ -92,6 +107,7 @@ class Emitter:
         return f"{hint}{self.count}"
 
     def label(self, name: str) -> None:
+        """Begin an LLVM basic block."""
         self.lines.append(f"{name}:")
         self.label_now = name
 
@@ -99,6 +115,7 @@ class Emitter:
         self.do(f"br label %{target}")
 
     def alloca(self, bytes_: int) -> str:
+        """Room on the stack, the same for every execution of the block."""
         name = self.fresh()
         self.stack_bytes += -(-bytes_ // 64) * 64
         self.allocas.append(f"  {name} = alloca [{bytes_} x i8], align 64")
@@ -119,6 +136,7 @@ class Emitter:
 
     @staticmethod
     def t(n: int, type_: str) -> str:
+        """The LLVM type of n lanes."""
         return type_ if n == 1 else f"<{n} x {type_}>"
 
     @staticmethod
@@ -145,12 +163,15 @@ class Emitter:
         return Val(bits, UNIFORM, [str(signed)], f"i{bits}", const=value)
 
     def uniform(self, name: str, bits: int, type_: str = "") -> Val:
+        """A scalar that holds for all lanes."""
         return Val(bits, UNIFORM, [name], type_ or f"i{bits}")
 
     def varying(self, name: str, bits: int, type_: str = "") -> Val:
+        """A vector of 32 lanes."""
         return Val(bits, None, [name], type_ or f"i{bits}")
 
     def cast(self, name: str, old: str, new: str, n: int) -> str:
+        """The same bits under another type; written once for each value."""
         if old == new:
             return name
         key = (name, new, n)
@@ -234,6 +255,7 @@ class Emitter:
         return self.constant(imm.value, bits)
 
     def resize(self, val: Val, bits: int) -> Val:
+        """Cut off, or extend by zeros."""
         if val.bits == bits:
             return val
         if val.const is not None:
@@ -249,6 +271,7 @@ class Emitter:
         return Val(bits, val.form, names, f"i{bits}")
 
     def invert(self, val: Val) -> Val:
+        """All bits turned; of a predicate: not."""
         if val.const is not None:
             return self.constant(~val.const, val.bits)
         if not val.flat:
@@ -260,6 +283,7 @@ class Emitter:
         return Val(val.bits, val.form, names, kind)
 
     def register(self, name: str) -> Val:
+        """A register's present value, from the frame where the block has not set it; or a special register."""
         if name not in self.unit.body.registers:
             return self.unit.special(self, name)
         if name not in self.env:
@@ -267,9 +291,11 @@ class Emitter:
         return self.env[name]
 
     def slot_form(self, name: str) -> Form | None:
+        """The form in which a register lies in the frame: in SLOW always a vector."""
         return self.unit.forms[name] if self.fast else None
 
     def load_slot(self, name: str) -> Val:
+        """A register as it lies in the frame."""
         bits = self.register_bits(name)
         if name not in self.unit.slots:  # read before any write on every path: any value will do
             return self.constant(0, bits)
@@ -289,9 +315,11 @@ class Emitter:
         return Val(bits, form, names, f"i{bits}")
 
     def frame(self, offset: int) -> str:
+        """A pointer into the frame."""
         return self.ins(f"getelementptr inbounds i8, ptr %frame, i64 {offset}")
 
     def warp_field(self, offset: int, type_: str) -> str:
+        """Read a field of the warp's state, by its offset (abi.py)."""
         pointer = self.ins(f"getelementptr inbounds i8, ptr %w, i64 {offset}")
         return self.ins(f"load {type_}, ptr {pointer}")
 
@@ -333,6 +361,7 @@ class Emitter:
         return [self.cast(part, val.type, f"i{val.bits}", 1) for part in val.names]
 
     def store_slot(self, name: str, val: Val) -> None:
+        """Write a register to the frame; in SLOW only the active lanes."""
         form, (scalar, vector) = self.slot_form(name), self.unit.slots[name]
         parts = self.in_slot_form(name, val)
         if form is not None:
@@ -360,6 +389,21 @@ class Emitter:
             new = self.ins(f"select <32 x i1> {self.mask}, {kind} {whole}, {kind} {old}")
             self.do(f"store {kind} {new}, ptr {pointer}, align 64")
 
+    # -- counting --------------------------------------------------------------------------------
+
+    def count_execution(self, block: Block, times: str = "1") -> None:
+        """FAST counts what the dispatcher counts for SLOW (runtime/totals.h), at the end: a block may be given up."""
+        if block.exit_only:
+            return
+        pointer = self.ins(f"getelementptr inbounds i64, ptr %totals, i64 {block.index}")
+        before = self.ins(f"load i64, ptr {pointer}")
+        self.do(f"store i64 {self.ins(f'add i64 {before}, {times}')}, ptr {pointer}")
+
+    def leave_rounds(self, rounds: Rounds) -> None:
+        """A loop of one block ends, or is given up: what its registers counted goes where others look for it."""
+        self.set_warp_field(abi.TICKS, "i64", rounds.left)
+        self.count_execution(rounds.block, self.ins(f"sub i64 {rounds.given}, {rounds.left}"))
+
     def aside(self) -> AbstractContextManager[None]:
         """For code on a path that does not come back: what it computes is not known afterwards."""
 
@@ -383,6 +427,7 @@ class Emitter:
         return Val(bits, None, [fn(32, *(self.vector(v, t) for v, t in operands))], type_)
 
     def linear(self, val: Val) -> bool:
+        """Does it grow from lane to lane?"""
         return val.form is not None and val.form.stride != 0
 
     def spill(self, val: Val, type_: str = "") -> str:
@@ -404,6 +449,7 @@ class Emitter:
         return pointer
 
     def reload(self, pointer: str, bits: int, index: int = 0) -> Val:
+        """What a runtime function left in memory: the value at place `index`, of 32 lanes."""
         at = (
             self.ins(f"getelementptr inbounds i8, ptr {pointer}, i64 {index * bits * 4}")
             if index
@@ -424,6 +470,7 @@ class Emitter:
         return name
 
     def where(self) -> str:
+        """The current instruction, for messages."""
         text = self.instr.text if self.instr else "?"
         return f"`{text}` in {self.unit.function.name}"
 

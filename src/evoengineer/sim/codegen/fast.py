@@ -86,6 +86,7 @@ def fast_function(unit: FunctionUnit, entries: dict[int, int]) -> tuple[str, Emi
             continue
         e.body(block)
         e.store_slots(block.live_out)
+        e.count_execution(block)
         e.tick(block)
         _fast_end(e, block)
     return function_text(f"{unit.prefix}_fast", "entry", e, []), e

@@ -186,6 +186,7 @@ def _embedded_rounding(e: Emitter, op: str, kind: str, mode: int, vals: list[Val
 
 
 def add_sub_mul_div(e: Emitter, instr: Instr) -> None:
+    """add, sub, mul, div of floats."""
     if _directed(e, instr):
         return
     _apply(e, instr, lambda n, ty, x, y: e.ins(f"f{instr.op} {e.t(n, ty)} {x}, {y}"))
@@ -225,6 +226,7 @@ def _narrow_fma(e: Emitter, n: int, ty: str, x: str, y: str, z: str) -> str:
 
 
 def min_max(e: Emitter, instr: Instr) -> None:
+    """min, max of floats, also of three, with NaN and xorsign.abs."""
     name = {"min": "minimum", "max": "maximum"}[instr.op] + ("" if "NaN" in instr.mods else "num")
     magnitude = "abs" in instr.mods
 
@@ -347,6 +349,7 @@ def _exp2(e: Emitter, x: str, flush: bool) -> str:
 
 
 def testp(e: Emitter, instr: Instr) -> None:
+    """The class of a float: finite, infinite, normal …"""
     kind = instr.mods[-1]
     ty, bits = LLVM_FLOAT[kind], bits_of(kind)
     masks = {

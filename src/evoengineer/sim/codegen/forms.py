@@ -21,6 +21,8 @@ from evoengineer.sim.ptx.model import Addr, Body, Imm, Instr, Not, Operand, Pair
 
 @dataclass(frozen=True, slots=True)
 class Form:
+    """`segments` scalar bases, `stride` from lane to lane within a segment."""
+
     segments: int
     stride: int
 
@@ -40,6 +42,7 @@ _DIRECTED = frozenset({"rz", "rm", "rp"})
 
 
 def join(a: Form | None, b: Form | None) -> Form | None:
+    """The form of a register with two definitions; None if they do not agree."""
     if a is None or b is None or a.stride != b.stride:
         return None
     return a if a.segments >= b.segments else b

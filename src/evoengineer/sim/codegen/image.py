@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import ctypes as c
 import hashlib
-import os
-import pickle
-import tempfile
 import time
 import zlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from evoengineer.files import cache_dir
+from evoengineer.files import Cache
 from evoengineer.sim.codegen import abi, fast, jit, slow, translate, warp
 from evoengineer.sim.codegen.program import LinkedModule, build_program, launch_flags
 from evoengineer.sim.codegen.unit import FunctionUnit, Program, SiteInfo
@@ -25,6 +22,7 @@ from evoengineer.sim.ptx.flow import Block, reachability
 from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Reg
 from evoengineer.sim.runtime import structs
 
+KERNELS = Cache("kernels")  # plans and objects, and what is known of their timing
 _GROUP_INSTRUCTIONS = 160  # SLOW blocks are compiled in groups of about this size
 
 
@@ -69,14 +67,6 @@ def _code_version() -> str:
     return digest.hexdigest()
 
 
-def _save(path: Path, data: bytes) -> None:
-    """Write a cache file so that other processes see all of it or nothing."""
-    handle, partial = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(partial, path)
-
-
 class KernelImage:
     """Loads or makes the plan, links code, and fills the ctypes structures of a launch."""
 
@@ -100,22 +90,14 @@ class KernelImage:
         started = time.perf_counter()
         text = f"{_code_version()} {module.digest} {kernel} {shape} {mode} {check_access} {sm_count}"
         self.key = hashlib.sha256(text.encode()).hexdigest()[:40]
-        self._directory = cache_dir("kernels")
         self._libraries: list[object] = []
         self._program: Program | None = None
         self.request: structs.Launch | None = None  # filled by the engine, reused by every launch
-        self.plan = self._load_plan() or self._make_plan()
+        self.plan = KERNELS.get_object(f"{self.key}.plan", Plan) or self._make_plan()
         self._fill()
         self.compile_seconds = time.perf_counter() - started
 
     # -- plan --------------------------------------------------------------------------------------
-
-    def _load_plan(self) -> Plan | None:
-        try:
-            plan = pickle.loads((self._directory / f"{self.key}.plan").read_bytes())
-        except (OSError, pickle.PickleError, EOFError, AttributeError, ImportError):
-            return None  # absent, or cut off by a full disk: it is made again
-        return plan if isinstance(plan, Plan) else None
 
     @property
     def program(self) -> Program:
@@ -145,7 +127,7 @@ class KernelImage:
             fast_code,
             count,
         )
-        _save(self._directory / f"{self.key}.plan", pickle.dumps(plan, protocol=5))
+        KERNELS.put_object(f"{self.key}.plan", plan)
         return plan
 
     # -- structures for the runtime ------------------------------------------------------------------
@@ -201,13 +183,12 @@ class KernelImage:
         block &= ~abi.COUNT_FORM
         plan = self._by_number[function]
         group = next(g for g in plan.groups if block in g)
-        path = self._directory / f"{self.key}.{function}.{group[0]}{'.count' if counting else ''}.o"
-        try:
-            code = path.read_bytes()
-        except OSError:
+        key = f"{self.key}.{function}.{group[0]}{'.count' if counting else ''}.o"
+        code = KERNELS.get(key)
+        if code is None:
             unit = next(u for u in self.program.units if self.program.functions[u.function.name] == function)
             code = jit.compile_ir(translate.module_text([slow.slow_block(unit, i, counting) for i in group]))
-            _save(path, code)
+            KERNELS.put(key, code)
         names = {i: f"f{function}_b{i}" for i in group}
         library, found = jit.link(code, list(names.values()))
         self._libraries.append(library)

@@ -11,11 +11,13 @@ CARRY = "%cc"  # the carry flag, kept like a register of the current block
 
 
 def operand_type(instr: Instr) -> tuple[str, int]:
+    """The type that an instruction's name ends in, and its width."""
     kind = instr.mods[-1]
     return kind, bits_of(kind)
 
 
 def add_sub(e: Emitter, instr: Instr) -> None:
+    """add, sub and their forms with carry or saturation."""
     _, bits = operand_type(instr)
     a, b = e.read(instr.args[1], bits), e.read(instr.args[2], bits)
     if "cc" in instr.mods or instr.op in ("addc", "subc"):
@@ -72,6 +74,7 @@ def _with_carry(e: Emitter, instr: Instr, a: Val, b: Val, bits: int, op: str) ->
 
 
 def mul_mad(e: Emitter, instr: Instr) -> None:
+    """mul, mad, mul24, mad24 and their forms: low, high, wide, with carry."""
     kind, bits = operand_type(instr)
     signed = kind[0] == "s"
     a, b = e.read(instr.args[1], bits), e.read(instr.args[2], bits)
@@ -110,6 +113,7 @@ def mul_mad(e: Emitter, instr: Instr) -> None:
 
 
 def times(e: Emitter, a: Val, b: Val) -> Val:
+    """A product; one of a linear value and a constant stays linear."""
     kind = f"i{a.bits}"
     if a.const is not None:
         a, b = b, a
@@ -161,6 +165,8 @@ def _give_up_if_wrapped(e: Emitter, names: list[str], a: Val, wide: str, word: s
     with e.aside():
         for name, val in e.carried.items():
             e.store_slot(name, val)
+        if e.rounds is not None:
+            e.leave_rounds(e.rounds)
         e.set_warp_field(abi.NEXT_BLOCK, "i32", str(e.block_index))
     e.do(f"ret i32 {abi.ONE}")
     e.label(stay)
@@ -196,6 +202,7 @@ def _mul24(e: Emitter, a: Val, b: Val, signed: bool, high: bool) -> Val:
 
 
 def sad(e: Emitter, instr: Instr) -> None:
+    """The sum of an absolute difference and a third operand."""
     kind, bits = operand_type(instr)
     a, b, c = (e.read(x, bits) for x in instr.args[1:4])
     ty, greater = f"i{bits}", "sgt" if kind[0] == "s" else "ugt"
@@ -252,6 +259,7 @@ def _float_quotient(e: Emitter, x: str, y: str, bits: int, signed: bool) -> str:
 
 
 def min_max(e: Emitter, instr: Instr) -> None:
+    """min, max of integers."""
     kind, bits = operand_type(instr)
     if kind in ("s16x2", "u16x2"):
         raise e.unsupported(instr.name)
@@ -269,6 +277,7 @@ def min_max(e: Emitter, instr: Instr) -> None:
 
 
 def neg_abs(e: Emitter, instr: Instr) -> None:
+    """neg, abs of integers."""
     _, bits = operand_type(instr)
     ty, a = f"i{bits}", e.read(instr.args[1], bits)
 

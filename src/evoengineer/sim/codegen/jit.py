@@ -1,6 +1,6 @@
 """LLVM IR → machine code in this process.
 
-Code is compiled to relocatable objects, which the engine keeps on disk; linking an object takes about a
+Code is compiled to relocatable objects, which image.py keeps on disk; linking an object takes about a
 millisecond. Runtime functions (rt_*) are resolved from the process, where native.py has loaded them.
 """
 

@@ -24,7 +24,7 @@ MOST_CALL_BYTES = 16 << 10  # parameters or results of a device function, per th
 MOST_STACK_BYTES = 2 << 20  # of one translated function; see kStackReserve in runtime/calls.cpp
 MOST_INSTRUCTIONS = 1 << 18
 
-# Operands that instructions have, fewest and most. An instruction that is missing here is not supported.
+# Operands that instructions have, fewest and most. Control flow is not here: the parser and calls.py know it.
 _ONE_TO_THREE = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "sqrt", "rsqrt", "neg", "abs", "not", "cnot", "popc",
                  "clz", "brev", "bfind", "mov", "cvta", "isspacep", "testp", "ld", "ldu", "movmatrix")  # fmt: skip
 _THREE = ("add", "sub", "addc", "subc", "mul", "mul24", "div", "rem", "min", "max", "copysign", "and", "or", "xor",

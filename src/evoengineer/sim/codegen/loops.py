@@ -1,12 +1,14 @@
 """Loops of a single block in FAST code: their registers stay in machine registers from round to round.
 
 Elsewhere a register that lives across blocks is kept in the frame. Inner loops are often one block, and there
-the way through memory would be most of their time.
+the way through memory would be most of their time. The warp's slice of ticks is counted down in a register, too;
+how often the loop ran follows from it.
 """
 
 from __future__ import annotations
 
-from evoengineer.sim.codegen.emitter import Val
+from evoengineer.sim.codegen import abi
+from evoengineer.sim.codegen.emitter import Rounds, Val
 from evoengineer.sim.codegen.translate import Translator
 from evoengineer.sim.ptx.flow import Block, destinations
 
@@ -29,6 +31,7 @@ def fast_loop(e: Translator, block: Block) -> None:
         e.register(name)
     before, start = e.label_now, f"L{index}"
     initial = {name: e.in_slot_form(name, e.env[name]) for name in carried}
+    given = e.warp_field(abi.TICKS, "i64")
     e.branch(start)
     e.label(start)
     e.casts, e.splats = {}, {}
@@ -37,24 +40,48 @@ def fast_loop(e: Translator, block: Block) -> None:
     for name in carried:
         bits = e.register_bits(name)
         e.env[name] = e.carried[name] = Val(bits, e.slot_form(name), first[name], f"i{bits}")
+    e.rounds = at_start = Rounds(block, e.fresh(), e.fresh())
     e.body(block)
-    e.tick(block)
+    e.rounds = _tick(e, at_start)
     last = {name: e.in_slot_form(name, e.env[name]) for name in carried}
     again = _end(e, block, start)
-    phis = []
+    phis = [
+        f"  {phi} = phi i64 [ {given}, %{before} ], [ {now}, %{again} ]"
+        for phi, now in ((at_start.given, e.rounds.given), (at_start.left, e.rounds.left))
+    ]
     for name in carried:
         bits = e.register_bits(name)
         ty = e.t(1 if e.slot_form(name) is not None else 32, f"i{bits}")
         for phi, x, y in zip(first[name], initial[name], last[name], strict=True):
             phis.append(f"  {phi} = phi {ty} [ {x}, %{before} ], [ {y}, %{again} ]")
     e.lines[place:place] = phis
-    e.carried = {}
+    e.carried, e.rounds = {}, None
+
+
+def _tick(e: Translator, rounds: Rounds) -> Rounds:
+    """One round more; when the slice is used up, the runtime gives another."""
+    block = rounds.block
+    left = e.ins(f"sub i64 {rounds.left}, 1")
+    over, on, before = e.new_label("tick"), e.new_label("on"), e.label_now
+    e.do(f"br i1 {e.ins(f'icmp slt i64 {left}, 0')}, label %{over}, label %{on}, !prof !0")
+    e.label(over)
+    e.leave_rounds(Rounds(block, rounds.given, left))
+    e.set_warp_field(abi.SITE, "i32", str(e.unit.sites[id(block.terminator)]))
+    e.call("void", "rt_tick", [("ptr", "%w")])
+    fresh = e.warp_field(abi.TICKS, "i64")
+    e.branch(on)
+    e.label(on)
+    merged = [
+        e.ins(f"phi i64 [ {fresh}, %{over} ], [ {value}, %{before} ]") for value in (rounds.given, left)
+    ]
+    return Rounds(block, *merged)
 
 
 def _end(e: Translator, block: Block, start: str) -> str:
     """Branch back or leave; returns the label from which it goes back."""
     end = block.terminator
     assert end is not None
+    assert e.rounds is not None
     taken_to, fall_to = block.successors
     out, apart = e.new_label("out"), e.new_label("apart")
     taken, fall = (start, out) if taken_to == block.index else (out, start)
@@ -73,9 +100,11 @@ def _end(e: Translator, block: Block, start: str) -> str:
         e.label(apart)
         with e.aside():
             e.store_slots(block.live_out)
+            e.leave_rounds(e.rounds)
             e.part(bits, taken_to, fall_to)
     e.label(out)
     with e.aside():
         e.store_slots(block.live_out)
+        e.leave_rounds(e.rounds)
     e.branch(f"B{fall_to if taken_to == block.index else taken_to}")
     return again

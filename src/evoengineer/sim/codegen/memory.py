@@ -1,8 +1,7 @@
-"""Loads, stores and atomics, with their checks.
+"""Loads and stores, and addresses of the state spaces.
 
 Addresses are real addresses of the device process in every state space, so an access is a plain load or
-store once it is known to be good. The check is inline: each site keeps the bounds of the allocation it
-touched last (struct Cache in abi.h), and only a miss calls the runtime.
+store once bounds.py has checked it. Atomics and fences are in sync.py.
 
 The address's form decides the access: one scalar per segment, one contiguous vector per segment, or a
 gather or scatter over lanes.
@@ -25,6 +24,7 @@ _SPACES = ("global", "shared", "local", "const", "param")
 
 
 def space_of(instr: Instr) -> str:
+    """The state space that an instruction names; generic if none."""
     for mod in instr.mods:
         head = mod.partition("::")[0]
         if head in _SPACES:
@@ -67,6 +67,7 @@ def _sign_extend(e: Emitter, val: Val) -> Val:
 
 
 def ld(e: Emitter, instr: Instr) -> None:
+    """ld, ldu: from memory, a parameter, or the result of a call."""
     kind = instr.mods[-1]
     bytes_ = TYPE_BYTES[kind]
     if bytes_ == 16:
@@ -210,6 +211,7 @@ def _gather(e: Emitter, addresses: str, bits: int) -> Val:
 
 
 def st(e: Emitter, instr: Instr) -> None:
+    """st: to memory, an argument of a call, or the function's own result."""
     kind = instr.mods[-1]
     bytes_ = TYPE_BYTES[kind]
     if bytes_ == 16:
@@ -236,6 +238,7 @@ def st(e: Emitter, instr: Instr) -> None:
 
 
 def store(e: Emitter, where: Val, values: list[Val], bytes_: int) -> None:
+    """Write values to an address that has been checked, in the way that its form allows."""
     bits, count = bytes_ * 8, len(values)
     if where.form is not None and where.form.stride == bytes_ * count and e.mask is None:
         _store_contiguous(e, where, values, bits)
@@ -307,6 +310,7 @@ def call_argument(e: Emitter, instr: Instr, to: Addr, values: list[Val], bytes_:
 
 
 def call_result(e: Emitter, instr: Instr, source: Addr, bytes_: int, count: int) -> list[Val]:
+    """ld.param from a result of the call before: out of its buffer, lane-major."""
     assert isinstance(source.base, Sym)
     room = e.unit.body.call_params[source.base.name].bytes
     inside(instr, source.offset + source.base.offset, bytes_ * count, room, bytes_)
@@ -329,6 +333,7 @@ def cvta(e: Emitter, instr: Instr) -> None:
 
 
 def isspacep(e: Emitter, instr: Instr) -> None:
+    """Does an address lie in a state space?"""
     space = space_of(instr)
     where = e.read(instr.args[1], 64)
     if space in ("shared", "local"):

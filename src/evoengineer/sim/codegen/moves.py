@@ -9,6 +9,7 @@ from evoengineer.sim.ptx.model import Instr, Pair, Reg, Vec
 
 
 def mov(e: Emitter, instr: Instr) -> None:
+    """mov, also of vectors into one register and back."""
     _, bits = operand_type(instr)
     to, source = instr.args
     if isinstance(source, Vec) and not isinstance(to, Vec):
@@ -28,6 +29,7 @@ def mov(e: Emitter, instr: Instr) -> None:
 
 
 def pack(e: Emitter, parts: list[Val], bits: int) -> Val:
+    """Several values side by side in one, the first lowest."""
     width, ty = bits // len(parts), f"i{bits}"
     small = f"i{width}"
 
@@ -43,6 +45,7 @@ def pack(e: Emitter, parts: list[Val], bits: int) -> Val:
 
 
 def unpack(e: Emitter, val: Val, count: int) -> list[Val]:
+    """The parts of a value, lowest first."""
     width = val.bits // count
     ty, small = f"i{val.bits}", f"i{width}"
 
@@ -146,6 +149,7 @@ def compare(e: Emitter, test: str, kind: str, a: Val, b: Val, flush: bool) -> Va
 
 
 def setp(e: Emitter, instr: Instr) -> None:
+    """setp: a comparison, combined with another predicate if it names one."""
     test, kind = instr.mods[0], instr.mods[-1]
     if kind in ("f16x2", "bf16x2"):
         _setp_packed(e, instr)

@@ -111,6 +111,7 @@ def _source_bytes(e: Emitter, operand: Operand, size: Val) -> str:
 
 
 def mbarrier(e: Emitter, instr: Instr) -> None:
+    """mbarrier.*: by the runtime."""
     mods = instr.mods
     e.set_warp_field(abi.SITE, "i32", str(e.unit.sites[id(instr)]))
     head: list[tuple[str, str]] = [("ptr", "%w"), ("i32", e.active_bits())]

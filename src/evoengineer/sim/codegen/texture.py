@@ -24,6 +24,7 @@ def _coordinates(e: Emitter, operand: Operand, count: int) -> str:
 
 
 def tex(e: Emitter, instr: Instr) -> None:
+    """tex and tld4, in all geometries."""
     shape = _geometry(instr)
     kinds = [m for m in instr.mods if m in _TYPES]
     mode = 1 if "level" in instr.mods else 2 if "grad" in instr.mods else 0

@@ -25,6 +25,7 @@ class Translator(Emitter):
         return self.buffers.at[name]
 
     def instruction(self, instr: Instr) -> None:
+        """One instruction, guarded or not."""
         self._guarded(instr)
         self.effects |= instr.op in EFFECTS
 
@@ -137,6 +138,7 @@ class Translator(Emitter):
     # -- blocks ------------------------------------------------------------------------------------
 
     def body(self, block: Block) -> None:
+        """The instructions of a block, but not where it goes afterwards."""
         self.buffers = calls.CallBuffers(self, block)
         self.groups = (
             bounds.check_groups(self, block) if self.fast and not self.unit.program.check_access else {}
@@ -159,7 +161,7 @@ class Translator(Emitter):
             )
 
     def tick(self, block: Block) -> None:
-        """Loops count down the warp's budget at each back edge."""
+        """Loops count down the warp's slice at each back edge."""
         if not any(s <= block.index for s in block.successors):
             return
         pointer = self.ins(f"getelementptr inbounds i8, ptr %w, i64 {abi.TICKS}")
@@ -182,6 +184,7 @@ class Translator(Emitter):
         self.do(f"ret i32 {abi.TWO}")
 
     def predicate_bits(self, end: Instr) -> Val:
+        """Which lanes take a branch."""
         assert end.guard is not None
         p = self.read(end.guard, 1)
         return self.invert(p) if end.negated else p
@@ -202,19 +205,21 @@ def module_text(emitters: list[tuple[str, Emitter]]) -> str:
 
 
 def function_text(name: str, third: str, e: Emitter, lead: list[str]) -> str:
+    """An emitter's code as an LLVM function; `third` names its last parameter, `lead` comes first."""
     if e.stack_bytes > limits.MOST_STACK_BYTES:
         raise UnsupportedError(
             f"{e.unit.function.name} needs more than {limits.MOST_STACK_BYTES} bytes of stack"
         )
     head = f"define i32 @{name}(ptr noalias %w, ptr noalias %frame, i32 %{third}) #0 {{"
-    caches = [
-        "  %caches_at = getelementptr inbounds i8, ptr %w, i64 24",
-        "  %caches = load ptr, ptr %caches_at",
-    ]
-    return "\n".join([head, "start:", *caches, *e.allocas, *lead, *e.lines, "}"])
+    tables = []
+    for table, offset in (("caches", abi.CACHES), ("totals", abi.TOTALS)):
+        tables.append(f"  %{table}_at = getelementptr inbounds i8, ptr %w, i64 {offset}")
+        tables.append(f"  %{table} = load ptr, ptr %{table}_at")
+    return "\n".join([head, "start:", *tables, *e.allocas, *lead, *e.lines, "}"])
 
 
 def take_reduction(e: Translator, barrier: Instr, result: str) -> None:
+    """A barrier's result (bar.red), where it has one."""
     if "red" not in barrier.mods:
         return
     to = barrier.args[0]

@@ -63,6 +63,7 @@ class Program:
     sm_count: int = 1
 
     def symbol_index(self, name: str) -> int:
+        """A symbol's place in the table that is filled in at load time."""
         return self.symbols.setdefault(name, len(self.symbols))
 
 
@@ -90,6 +91,7 @@ class FunctionUnit:
 
     @property
     def prefix(self) -> str:
+        """What the names of this function's code begin with."""
         return f"f{self.program.functions[self.function.name]}"
 
     @property

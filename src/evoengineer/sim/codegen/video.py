@@ -19,6 +19,7 @@ _DEFAULTS = {2: ("h10", "h10", "h32"), 4: ("b3210", "b3210", "b7654")}  # of d, 
 
 
 def video(e: Emitter, instr: Instr) -> None:
+    """Any of them: by the runtime."""
     assert instr.op in VIDEO_OPS
     a, b = (e.read(operand, 32) for operand in instr.args[1:3])
     c = e.read(instr.args[3], 32) if len(instr.args) > 3 else e.constant(0, 32)

@@ -33,6 +33,7 @@ def _head(e: Emitter) -> list[tuple[str, str]]:
 
 
 def shfl(e: Emitter, instr: Instr) -> None:
+    """shfl: in FAST with constant operands a shuffle of the vector, else by the runtime."""
     mode = next(m for m in instr.mods if m in _SHUFFLE_MODES)
     to = instr.args[0]
     value_to, test_to = (to.first, to.second) if isinstance(to, Pair) else (to, None)
@@ -80,6 +81,7 @@ def _source_lane(mode: str, lane: int, b: int, c: int) -> int:
 
 
 def vote(e: Emitter, instr: Instr) -> None:
+    """vote.all, any, uni, ballot."""
     mods = instr.mods
     mode = next(m for m in ("all", "any", "uni", "ballot") if m in mods)
     p = e.read(instr.args[1], 1)
@@ -108,6 +110,7 @@ def vote(e: Emitter, instr: Instr) -> None:
 
 
 def match_(e: Emitter, instr: Instr) -> None:
+    """match.any, match.all."""
     kind = next(m for m in instr.mods if m in ("b32", "b64"))
     a = ("ptr", e.spill(e.read(instr.args[1], bits_of(kind))))
     to, out = instr.args[0], e.alloca(128)
@@ -124,6 +127,7 @@ def match_(e: Emitter, instr: Instr) -> None:
 
 
 def redux(e: Emitter, instr: Instr) -> None:
+    """redux: a sum, minimum … over the members."""
     op = next(m for m in ("add", "min", "max", "and", "or", "xor") if m in instr.mods)
     kind = instr.mods[-1]
     if kind == "f32":
@@ -168,6 +172,7 @@ def elect(e: Emitter, instr: Instr) -> None:
 
 
 def activemask(e: Emitter, instr: Instr) -> None:
+    """The lanes that run together now: in FAST all."""
     bits = e.active_bits()
     e.write(instr.args[0], e.constant(abi.FULL_MASK, 32) if e.mask is None else e.uniform(bits, 32))
 
@@ -177,6 +182,7 @@ def warp_barrier(e: Emitter, instr: Instr) -> None:
 
 
 def nanosleep(e: Emitter, instr: Instr) -> None:
+    """Lets other warps run first."""
     e.call("void", "rt_yield", [("ptr", "%w")])
 
 
@@ -209,6 +215,7 @@ def _take(e: Emitter, operand: Operand, pointer: str, kind: str) -> None:
 
 
 def mma(e: Emitter, instr: Instr) -> None:
+    """mma.sync: by the runtime, on fragments in memory."""
     if instr.op == "mma" and ("sp" in instr.mods or any(m.startswith("sp::") for m in instr.mods)):
         raise e.unsupported(instr.name)
     kinds = [m for m in instr.mods if m in _MATRIX_TYPES]
@@ -231,6 +238,7 @@ def mma(e: Emitter, instr: Instr) -> None:
 
 
 def wmma(e: Emitter, instr: Instr) -> None:
+    """wmma.load, store and mma."""
     if "mma" in instr.mods:
         mma(e, instr)
         return
@@ -259,6 +267,7 @@ def wmma(e: Emitter, instr: Instr) -> None:
 
 
 def ldmatrix(e: Emitter, instr: Instr) -> None:
+    """ldmatrix and stmatrix."""
     if "b16" not in instr.mods or "m8n8" not in instr.mods:
         raise e.unsupported(instr.name)
     count = next((int(m[1:]) for m in instr.mods if m in ("x1", "x2", "x4")), 1)

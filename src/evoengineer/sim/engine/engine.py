@@ -1,73 +1,39 @@
 """The simulated GPU's engine: modules in, launches run, errors explained.
 
-Owned by the device process (server.py). It knows kernels and memory; streams, events and the wire protocol
-are the server's.
+Owned by the device process (process/context.py). It knows kernels and memory; streams, events and the wire
+protocol are the process's.
 """
 
 from __future__ import annotations
 
 import ctypes as c
 import os
-import random
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evoengineer.card.occupancy import DEFAULT_REGISTERS
-from evoengineer.card.profile import Profile
 from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.codegen import abi
+from evoengineer.sim.engine.modules import Module, place_module
 from evoengineer.sim.engine.report import cuda_error, describe
+from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.native import Memory, launch, load_runtime
+from evoengineer.sim.wire.protocol import CudaError
 
 # What reads and translates PTX is imported when there is some (or by `warm_up`): it takes longer than all the
 # rest of a device's start.
 if TYPE_CHECKING:
     from evoengineer.sim.codegen.image import KernelImage
     from evoengineer.sim.codegen.program import LinkedModule
-    from evoengineer.sim.ptx.model import Function
     from evoengineer.sim.timing.profile import LaunchProfile
     from evoengineer.sim.timing.profiler import Profiler
+    from evoengineer.sim.timing.totals import Totals
 
-CHECKS = ("memory", "race", "init")
 MODES = ("optimised", "varying")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
-REGISTER_FILE = 65536  # 32-bit registers a block may have, on every card since 2012
-
-
-@dataclass(frozen=True, slots=True)
-class KernelInfo:
-    """What the runtime API says of a kernel."""
-
-    name: str
-    param_offsets: tuple[int, ...]
-    param_sizes: tuple[int, ...]
-    param_bytes: int
-    static_shared_bytes: int
-    max_threads: int
-    local_bytes: int
-    const_bytes: int
-    registers: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceVariable:
-    """A module variable in device memory."""
-
-    address: int
-    bytes: int
-    space: str  # global or const
-
-
-@dataclass(slots=True)
-class Module:
-    """A loaded module: linked text, variables in memory, kernels compiled so far."""
-
-    linked: LinkedModule
-    variables: dict[str, DeviceVariable]
-    kernels: dict[str, KernelInfo]
-    images: dict[tuple[str, tuple[int, int, int], bool], KernelImage] = field(default_factory=dict)
+_PARAMETER_BYTES, _WORKSPACE_BYTES = 32768, 4096
+_LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,44 +41,31 @@ class LaunchResult:
     """`elapsed_ns` is simulated time: the profile's, or a rough estimate where launches are not counted."""
 
     elapsed_ns: float
-    compile_seconds: float
     profile: LaunchProfile | None = None
 
 
 class Engine:
     """Modules, kernels and launches on one simulated card."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        threads: int = 0,
-        checks: frozenset[str] = frozenset({"memory"}),
-        tick_limit: int = 0,
-        wall_limit_seconds: float = 0.0,
-        memory: Memory | None = None,
-        sample_blocks: int = 0,
-        sampled_only: bool = False,
-    ) -> None:
-        self.profile = profile
-        self.threads = threads or len(os.sched_getaffinity(0))
-        self.checks = checks
-        self.tick_limit, self.wall_limit_seconds = tick_limit, wall_limit_seconds
-        self.reversed_blocks = False  # the last block first: a result that depends on the order shows
+    def __init__(self, options: DeviceOptions, memory: Memory | None = None) -> None:
+        self.options = options
+        self.card = options.device.profile
         self.memory = memory or Memory()
         self.mode = os.environ.get(MODE_VARIABLE, "optimised")
         if self.mode not in MODES:
             raise UsageError(f"{MODE_VARIABLE}={self.mode!r} is none of {', '.join(MODES)}")
         load_runtime()
         self._profiler: Profiler | None = None
-        self._sample_blocks, self._sampled_only = sample_blocks, sampled_only
-        self._reuse_profiles, self._counted = True, 0
-        self._extra_blocks, self._chance, self._sample_seed = 0, random.Random(0), 0
-        self._params = self.memory.allocate(structs.CONSTANT, 32768)
-        self._workspace = self.memory.allocate(structs.DEVICE, 4096)
-        if "init" in checks:
+        self._counted = 0
+        self._missed: dict[Hashable, frozenset[int]] = {}  # blocks that earlier samples did not stand for
+        self._work = 0  # instructions since the last mark
+        self._translated = 0  # PTX instructions
+        self._params = self.memory.allocate(structs.CONSTANT, _PARAMETER_BYTES)
+        self._workspace = self.memory.allocate(structs.DEVICE, _WORKSPACE_BYTES)
+        if "init" in options.checks:
             self.memory.track_initialised(True)
-            self.memory.mark_initialised(self._params, 32768)
-            self.memory.mark_initialised(self._workspace, 4096)
+            self.memory.mark_initialised(self._params, _PARAMETER_BYTES)
+            self.memory.mark_initialised(self._workspace, _WORKSPACE_BYTES)
 
     @staticmethod
     def warm_up() -> None:
@@ -120,36 +73,31 @@ class Engine:
         from evoengineer.sim.codegen import image  # noqa: F401
         from evoengineer.sim.timing import profiler  # noqa: F401
 
-    def set_sampling(
-        self,
-        sample_blocks: int,
-        sampled_only: bool,
-        reuse_profiles: bool = True,
-        extra_blocks: int = 0,
-        extra_seed: int = 0,
-        sample_seed: int = 0,
-    ) -> None:
-        """How many blocks of a grid are counted from now on (0: none), and whether only those run.
+    def configure(self, options: DeviceOptions) -> None:
+        """How the launches from here on run; memory and modules stay, and the card is the same.
 
-        Besides those, `extra_blocks` run that are drawn from `extra_seed`.
-
-        Counting that begins anew finds cold caches and no earlier launch to take times from.
+        Counting begins anew: with cold caches, and no earlier launch to take times from.
         """
-        if sample_blocks and self._sample_blocks != sample_blocks:
-            self._profiler = None
-        self._sample_blocks, self._sampled_only = sample_blocks, sampled_only
-        self._reuse_profiles = reuse_profiles
-        self._extra_blocks, self._chance = extra_blocks, random.Random(extra_seed)
-        self._sample_seed = sample_seed
+        before, self.options = self.options, options
+        if ("init" in options.checks) != ("init" in before.checks):
+            self.memory.track_initialised("init" in options.checks)
+        self._profiler = None
+
+    def mark(self) -> None:
+        """What may be done until the next mark may be done again."""
+        self._work = 0
 
     def _active_profiler(self, module: LinkedModule) -> Profiler | None:
         """What counts launches of the module; None while nothing is counted."""
-        if not self._sample_blocks:
+        options = self.options
+        if not options.sample_blocks:
             return None
         if self._profiler is None:
             from evoengineer.sim.timing.profiler import Profiler
 
-            self._profiler = Profiler(self.profile, self.memory, self._sample_blocks, self._sample_seed)
+            self._profiler = Profiler(
+                self.card, self.memory, options.sample_blocks, options.sample_seed, self._missed
+            )
         self._profiler.assemble(module)
         return self._profiler
 
@@ -158,7 +106,7 @@ class Engine:
         if self._profiler is not None and size:
             found = self.memory.find(address)
             if found is not None and found.inside:
-                self._profiler.residency.touch({found.start: float(size)})
+                self._profiler.touched(found.start, address, size)
 
     # -- modules -----------------------------------------------------------------------------------
 
@@ -168,57 +116,7 @@ class Engine:
 
         linked = link(texts)
         self._active_profiler(linked)
-        variables: dict[str, DeviceVariable] = {}
-        for name, variable in linked.variables.items():
-            if variable.space in ("global", "const") and not (variable.external and variable.bytes == 0):
-                kind = (
-                    structs.CONSTANT
-                    if variable.space == "const"
-                    else structs.MANAGED
-                    if variable.managed
-                    else structs.SYMBOL
-                )
-                address = self.memory.allocate(kind, max(variable.bytes, 1))
-                if not address:
-                    raise DeviceError(
-                        f"no device memory for variable {name} of {variable.bytes} bytes", code=2
-                    )
-                c.memset(address, 0, variable.bytes)
-                self.memory.mark_initialised(address, variable.bytes)
-                variables[name] = DeviceVariable(address, variable.bytes, variable.space)
-        module = Module(linked, variables, {})
-        self._initialise(module)
-        for function in linked.kernels:
-            if function.defined:
-                module.kernels[function.name] = kernel_info(linked, function)
-        return module
-
-    def _initialise(self, module: Module) -> None:
-        for name, variable in module.linked.variables.items():
-            if name not in module.variables:
-                continue
-            start = module.variables[name].address
-            for part in variable.init:
-                size = 1 if part.symbol and part.shift >= 0 else 8 if part.symbol else len(part.data)
-                if part.offset < 0 or part.offset + size > variable.bytes:
-                    raise DeviceError(
-                        f"variable {name}: initial values past its {variable.bytes} bytes", code=218
-                    )
-                if not part.symbol:
-                    c.memmove(start + part.offset, part.data, len(part.data))
-                    continue
-                address = self._address_of(module, part.symbol) + part.addend
-                if part.shift >= 0:
-                    c.memmove(start + part.offset, bytes([address >> part.shift & 0xFF]), 1)
-                else:
-                    c.memmove(start + part.offset, (address & (1 << 64) - 1).to_bytes(8, "little"), 8)
-
-    def _address_of(self, module: Module, symbol: str) -> int:
-        if symbol in module.variables:
-            return module.variables[symbol].address
-        if symbol in module.linked.numbers:
-            return abi.FUNCTION_BASE + 16 * module.linked.numbers[symbol]
-        raise DeviceError(f"the module refers to {symbol!r}, which it does not define", code=218)
+        return place_module(linked, self.memory)
 
     def unload_module(self, module: Module) -> None:
         for variable in module.variables.values():
@@ -228,17 +126,34 @@ class Engine:
 
     def image(self, module: Module, kernel: str, block: tuple[int, int, int]) -> KernelImage:
         """The kernel compiled for this block shape."""
-        check_access = bool(self.checks & {"race", "init"})
+        check_access = bool(self.options.checks & {"race", "init"})
         key = (kernel, block, check_access)
         if key not in module.images:
             from evoengineer.sim.codegen.image import KernelImage
             from evoengineer.sim.codegen.program import refuse_unsupported
 
             refuse_unsupported(module.linked.functions[kernel])
-            module.images[key] = KernelImage(
-                module.linked, kernel, block, self.mode, check_access, self.profile.sm_count
-            )
+            self._check_translated(module.linked.functions[kernel].text.count(";"))
+            image = KernelImage(module.linked, kernel, block, self.mode, check_access, self.card.sm_count)
+            self._translated += image.plan.instructions
+            module.images[key] = image
         return module.images[key]
+
+    def _check_translated(self, most: int) -> None:
+        """Before it is done: translating takes much longer than finding out how much there is to translate."""
+        limit = self.options.limits.max_translated
+        if limit and self._translated + most > limit:
+            text = f"more than {limit} PTX instructions to translate, all kernels and block shapes together"
+            raise DeviceError(text, text, CudaError.TIMEOUT, "translation_budget")
+
+    def _instruction_limit(self) -> int:
+        """What this launch may run; it has taken part of that by being launched."""
+        limits = self.options.limits
+        if not limits.max_work:
+            return limits.max_instructions
+        self._work += _LAUNCH_WORK
+        left = max(limits.max_work - self._work, 1)
+        return min(left, limits.max_instructions or left)
 
     def launch(
         self,
@@ -252,35 +167,38 @@ class Engine:
         clock_cycles: int = 0,
     ) -> LaunchResult:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
-        known = len(module.images)
+        options = self.options
         image = self.image(module, kernel, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
-        info = module.kernels.get(kernel)
+        info = module.kernels[kernel]
         key: Hashable = None
         samples: tuple[int, ...] = ()
         buffers: tuple[int, ...] = ()
         profiler = self._active_profiler(module.linked)
         if profiler is not None:
-            words = tuple(zip(info.param_offsets, info.param_sizes, strict=True)) if info else ()
+            words = tuple(zip(info.param_offsets, info.param_sizes, strict=True))
             key = profiler.key(image, grid, shared_bytes, params, words)
             buffers = profiler.buffers(params, words)
-            if not self._reuse_profiles:  # what a kernel does may hang on memory that the key does not see
+            if not options.reuse_profiles:  # what a kernel does may hang on memory that the key does not see
                 self._counted += 1
                 key = (key, self._counted)
-            samples = () if profiler.known(key) else profiler.samples(grid)
+            samples = () if profiler.known(key) else profiler.samples(image, grid)
         c.memmove(self._params, params, len(params))
         if cooperative:
-            c.memset(self._workspace, 0, 4096)
+            c.memset(self._workspace, 0, _WORKSPACE_BYTES)
         request = self._request(module, image)
         request.grid[:], request.block[:] = grid, block
         request.shared_bytes = shared_bytes
         request.flags = self._flags(image, cooperative)
-        request.threads, request.max_resident = self.threads, self._resident(block)
-        request.tick_limit, request.wall_limit_seconds = self.tick_limit, self.wall_limit_seconds
+        request.threads, request.max_resident = options.threads, self._resident(block)
+        request.instruction_limit = self._instruction_limit()
+        request.wall_limit_seconds = options.limits.max_seconds
         request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
         request.clock_start = clock_cycles
         self._count(request, image, samples, cooperative)
-        if launch(request):
+        failed = launch(request)
+        self._work += request.instructions
+        if failed:
             error = request.error
             report = describe(error, image, grid, block)
             raise DeviceError(
@@ -289,21 +207,19 @@ class Engine:
         profile = None
         if profiler is not None:
             if samples:
-                resources = profiler.resources(image, info.registers if info else DEFAULT_REGISTERS)
+                resources = profiler.resources(image, info.registers)
                 from evoengineer.sim.timing.shape import Shape
 
-                shape = Shape(grid, block, shared_bytes, resources, self.profile)
-                profiler.measure(key, shape, image, samples, buffers)
+                shape = Shape(grid, block, shared_bytes, resources, self.card)
+                profiler.measure(key, shape, image, samples, buffers, _totals(request))
             profile = profiler.evaluate(key, kernel, buffers)
-        elapsed_ns = profile.time_ns if profile else self._rough_ns(image, grid, block)
-        return LaunchResult(elapsed_ns, image.compile_seconds if len(module.images) > known else 0.0, profile)
+        return LaunchResult(profile.time_ns if profile else self._rough_ns(image, grid, block), profile)
 
     def _count(
         self, request: structs.Launch, image: KernelImage, samples: tuple[int, ...], cooperative: bool
     ) -> None:
         """Have the runtime count these blocks, and run nothing else if that is asked for."""
         request.sample_count = len(samples)
-        request.count_total = image.block_count
         if samples:
             assert self._profiler is not None
             warps = -(-request.block[0] * request.block[1] * request.block[2] // 32)
@@ -313,17 +229,9 @@ class Engine:
             request.count_bytes = count_bytes_array(self._profiler.code(image))
             request.trace_limit = self._profiler.trace_limit(len(samples), warps)
         # Blocks that wait for each other must all run.
-        if self._sampled_only and not cooperative and not request.flags & abi.SPINS:
+        if self.options.sampled_only and not cooperative and not request.flags & abi.SPINS:
             request.flags |= abi.SAMPLED_ONLY
-            chosen = self._chosen(samples, request.grid[0] * request.grid[1] * request.grid[2])
-            request.chosen, request.chosen_count = (c.c_uint64 * len(chosen))(*chosen), len(chosen)
-
-    def _chosen(self, samples: tuple[int, ...], blocks: int) -> list[int]:
-        """The samples, and blocks that nobody could have guessed."""
-        extra = (
-            self._chance.sample(range(blocks), min(self._extra_blocks, blocks)) if self._extra_blocks else []
-        )
-        return sorted({*samples, *extra})
+            request.chosen, request.chosen_count = request.samples, len(samples)
 
     def _request(self, module: Module, image: KernelImage) -> structs.Launch:
         """The part of a launch that stays the same for a compiled kernel."""
@@ -340,6 +248,9 @@ class Engine:
                 compile=structs.compile_callback(image.compile_block),
                 function_count=len(image.functions),
                 site_count=len(image.plan.sites),
+                count_total=image.block_count,
+                totals=(c.c_uint64 * max(image.block_count, 1))(),
+                total_lanes=(c.c_uint64 * max(image.block_count, 1))(),
             )
         return image.request
 
@@ -349,46 +260,32 @@ class Engine:
             flags |= abi.COOPERATIVE | abi.SPINS | abi.ORDERED | abi.USES_BARRIER
         if image.check_access:
             flags |= abi.CHECK_ACCESS
-        flags |= abi.CHECK_RACE if "race" in self.checks else 0
-        flags |= abi.CHECK_INIT if "init" in self.checks else 0
-        flags |= abi.REVERSED if self.reversed_blocks else 0
+        flags |= abi.CHECK_RACE if "race" in self.options.checks else 0
+        flags |= abi.CHECK_INIT if "init" in self.options.checks else 0
+        flags |= abi.REVERSED if self.options.block_order == "reversed" else 0
         return flags
 
     def _resident(self, block: tuple[int, int, int]) -> int:
         threads = block[0] * block[1] * block[2]
-        return max(1, self.profile.sm_count * (self.profile.max_threads_per_sm // max(threads, 1)))
+        return max(1, self.card.sm_count * (self.card.max_threads_per_sm // max(threads, 1)))
 
     def _rough_ns(self, image: KernelImage, grid: tuple[int, int, int], block: tuple[int, int, int]) -> float:
         """Without counting: every thread runs every PTX instruction once, at the card's peak rate."""
         threads = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]
-        rate = self.profile.sm_count * 128 * self.profile.clock_khz * 1e3
+        rate = self.card.sm_count * 128 * self.card.clock_khz * 1e3
         return 2000.0 + threads * image.plan.instructions / rate * 1e9
 
 
-def kernel_info(linked: LinkedModule, function: Function) -> KernelInfo:
-    """Sizes that can be read off the text without compiling."""
-    offsets, end = [], 0
-    for param in function.params:
-        end = -(-end // param.align) * param.align
-        offsets.append(end)
-        end += param.bytes
-    from evoengineer.sim.ptx.body import parse_body
+def _totals(request: structs.Launch) -> Totals | None:
+    """What every block of the launch did; None if only some ran."""
+    if request.flags & abi.SAMPLED_ONLY:
+        return None
+    from evoengineer.sim.timing.totals import Totals
 
-    body = parse_body(function)
-    shared = sum(v.bytes for v in body.variables if v.space == "shared")
-    local = sum(v.bytes for v in body.variables if v.space == "local")
-    const = sum(v.bytes for v in linked.variables.values() if v.space == "const")
-    # ptxas is not asked: a guess, but never so many that a block of the largest size could not start.
-    most = REGISTER_FILE // (function.max_threads or 1024) // 8 * 8
-    registers = min(255, most, max(16, len(body.registers) // 4))
-    return KernelInfo(
-        function.name,
-        tuple(offsets),
-        tuple(p.bytes for p in function.params),
-        end,
-        shared,
-        function.max_threads or 1024,
-        local,
-        const,
-        registers,
+    count = request.count_total
+    return Totals(
+        tuple(request.totals[:count]),
+        tuple(request.total_lanes[:count]),
+        request.instructions,
+        tuple((each.block, each.instructions) for each in request.busiest if each.instructions),
     )

@@ -1,12 +1,13 @@
 """What a client made the device do since the last mark: the evidence that a judge goes by.
 
 Filled by the command handlers from what really happened, never from what a client says about it (a copy's
-direction follows from its addresses). Lists are bounded, counts are not. Times are the clock's.
+direction follows from its addresses). Lists are bounded, counts are not. Becomes a Region at the mark.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from evoengineer.sim.process.region import Failure, LaunchRecord, Region
+from evoengineer.sim.wire.records import field_values
 
 MOST_LAUNCHES = 4096  # listed one by one; all are counted
 MOST_MESSAGES = 64
@@ -14,7 +15,7 @@ MOST_MESSAGES = 64
 
 @dataclass(slots=True)
 class Activity:
-    launches: list[Mapping[str, Any]] = field(default_factory=list)
+    launches: list[LaunchRecord] = field(default_factory=list)
     launch_count: int = 0
     host_to_device_bytes: int = 0
     device_to_host_bytes: int = 0
@@ -27,10 +28,14 @@ class Activity:
     host_calls: int = 0
     module_loads: int = 0
     resets: int = 0
-    failure: Mapping[str, Any] | None = None  # the first one
+    failure: Failure | None = None  # the first one
     messages: list[str] = field(default_factory=list)
 
-    def launched(self, record: Mapping[str, Any]) -> None:
+    def region(self, elapsed_ns: float, busy_ns: float) -> Region:
+        lists = {"launches": tuple(self.launches), "messages": tuple(self.messages)}
+        return Region(elapsed_ns=elapsed_ns, busy_ns=busy_ns, **{**field_values(self), **lists})
+
+    def launched(self, record: LaunchRecord) -> None:
         self.launch_count += 1
         if len(self.launches) < MOST_LAUNCHES:
             self.launches.append(record)
@@ -51,9 +56,8 @@ class Activity:
             self.device_allocations += 1
             self.device_allocation_bytes += size
 
-    def failed(self, kind: str, code: int, report: str) -> None:
-        if self.failure is None:
-            self.failure = {"kind": kind, "code": code, "report": report}
+    def failed(self, failure: Failure) -> None:
+        self.failure = self.failure or failure
 
     def said(self, text: str) -> None:
         if len(self.messages) < MOST_MESSAGES:

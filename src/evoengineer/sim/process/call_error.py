@@ -1,6 +1,4 @@
-"""A command that is itself at fault."""
-
-INVALID_VALUE, OUT_OF_MEMORY = 1, 2  # cudaError
+"""What ends a command early: it is itself at fault, or nobody waits for it."""
 
 
 class CallError(Exception):
@@ -9,3 +7,7 @@ class CallError(Exception):
     def __init__(self, status: int, message: str = "") -> None:
         super().__init__(message)
         self.status = status
+
+
+class ClientGone(Exception):
+    """The client went away while we waited for one of its functions."""

@@ -24,16 +24,15 @@ _GAP = 0.35  # of the launch overhead: the part that shows between kernels in on
 class Clock:
     """Times are nanoseconds since the start of the device."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, touch: Callable[[int, int], None]) -> None:
         self._profile = profile
-        self.touch: Callable[[int, int], None] = lambda address, size: (
-            None
-        )  # told what copies and fills write
+        self._touch = touch  # told what copies and fills write
         self._host_ns = 0.0
         self._streams: dict[int, float] = {LEGACY_STREAM: 0.0}
         self._blocking: set[int] = set()
         self._engines = {"compute": 0.0, "to_device": 0.0, "to_host": 0.0}
         self._events: dict[int, float] = {}
+        self._moved_bytes = 0  # by copies and fills on the device since the last `busy_ns`
         self._first_ns: float | None = None  # start of the first operation since the last `busy_ns`
 
     def create_stream(self, stream: int, flags: int) -> None:
@@ -50,7 +49,7 @@ class Clock:
         return int(start * self._profile.clock_khz / 1e6)
 
     def copy(self, stream: int, size: int, kind: int, target: int = 0) -> None:
-        self.touch(target, size)
+        self._touch(target, size)
         if kind == _DEVICE_TO_DEVICE:
             self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(2 * size))
             return
@@ -58,14 +57,16 @@ class Clock:
         self._run(stream, engine, _COPY_OVERHEAD_NS + size / self._profile.pcie_bytes_per_second * 1e9)
 
     def fill(self, stream: int, size: int, target: int = 0) -> None:
-        self.touch(target, size)
+        self._touch(target, size)
         self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(size))
 
     def _moved_ns(self, size: int) -> float:
-        """Bytes through the memory system of the card: what fits into L2 stays there."""
+        """Bytes through the memory system of the card: what fits into L2 stays there, once, in however many pieces."""
         card = self._profile
         l2_rate = card.l2_bytes_per_clock * card.clock_khz * 1e3 * _L2_EFFICIENCY
-        beyond = max(size - card.l2_bytes // 2, 0)
+        room = max(card.l2_bytes // 2 - self._moved_bytes, 0)
+        self._moved_bytes += size
+        beyond = max(size - room, 0)
         return max(size / l2_rate, beyond / (card.dram_bytes_per_second * _DRAM_EFFICIENCY)) * 1e9
 
     def record(self, event: int, stream: int) -> None:
@@ -90,7 +91,7 @@ class Clock:
 
     def busy_ns(self) -> float:
         """From the start of the first operation to the end of the last, on whatever stream, since the last time."""
-        first, self._first_ns = self._first_ns, None
+        first, self._first_ns, self._moved_bytes = self._first_ns, None, 0
         return 0.0 if first is None else max(*self._streams.values(), *self._engines.values()) - first
 
     def _ready(self, stream: int) -> float:

@@ -1,39 +1,23 @@
 """The device process's side of the control socket. The owner's side, and what the requests mean: control.py.
 
-A request is a JSON object and bytes that go with it; so is the answer. The owner is trusted and waits for each
-answer, so requests are read in one go. They are served between the client's commands.
+The owner is trusted and waits for each answer, so requests are read in one go. They are served between the
+client's commands.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import socket
-import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evoengineer.sim.options import Limits
+from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime.structs import ALLOCATION_KINDS
-from evoengineer.sim.wire.protocol import receive
+from evoengineer.sim.wire.protocol import receive_frame, send_frame
 
 if TYPE_CHECKING:
     from evoengineer.sim.process.server import Server
 
-FRAME = struct.Struct("<QQ")  # bytes of JSON, bytes of data
 Answer = tuple[dict[str, Any], bytes]
-
-
-def send_frame(sock: socket.socket, head: dict[str, Any], data: bytes = b"") -> None:
-    text = json.dumps(head).encode()
-    sock.sendall(FRAME.pack(len(text), len(data)) + text + data)
-
-
-def receive_frame(sock: socket.socket) -> Answer:
-    """EOFError when the other side has gone."""
-    text_bytes, data_bytes = FRAME.unpack(receive(sock, FRAME.size))
-    head = json.loads(receive(sock, text_bytes))
-    return head, receive(sock, data_bytes)
 
 
 class ControlService:
@@ -42,12 +26,12 @@ class ControlService:
         self._server = server
         self._requests: dict[str, Callable[[dict[str, Any], bytes], Answer]] = {
             "mark": self._mark,
+            "options": self._options,
             "configure": self._configure,
             "read": self._read,
             "write": self._write,
             "allocations": self._allocations,
             "new_client": self._new_client,
-            "detach": self._detach,
         }
 
     def step(self) -> bool:
@@ -69,30 +53,14 @@ class ControlService:
 
     def _mark(self, head: dict[str, Any], data: bytes) -> Answer:
         self._server.drain()
-        elapsed_ns, busy_ns, activity = self._server.commands.mark()
-        return {"elapsed_ns": elapsed_ns, "busy_ns": busy_ns, **dataclasses.asdict(activity)}, b""
+        return self._server.context.mark().to_json(), b""
+
+    def _options(self, head: dict[str, Any], data: bytes) -> Answer:
+        return self._server.context.engine.options.to_json(), b""
 
     def _configure(self, head: dict[str, Any], data: bytes) -> Answer:
         self._server.drain()  # what was sent before runs as it was meant to
-        commands = self._server.commands
-        options = commands.options
-        limits = Limits(
-            head.get("max_instructions", options.limits.max_instructions),
-            head.get("max_seconds", options.limits.max_seconds),
-        )
-        named = (
-            *("threads", "sample_blocks", "sample_seed", "sampled_only", "extra_blocks", "extra_seed"),
-            *("reuse_profiles", "poison"),
-        )
-        options = dataclasses.replace(
-            options,
-            checks=frozenset(head.get("checks", options.checks)),
-            limits=limits,
-            **{name: head[name] for name in named if name in head},
-        )
-        commands.reconfigure(options, head.get("block_order", commands.block_order))
-        if "memory_bytes" in head:
-            commands.memory.limit_bytes = head["memory_bytes"]
+        self._server.context.configure(DeviceOptions.from_json(head["options"]))
         return {}, b""
 
     def _read(self, head: dict[str, Any], data: bytes) -> Answer:
@@ -105,17 +73,12 @@ class ControlService:
         return {"ok": self._server.commands.memory.write_bytes(head["address"], data)}, b""
 
     def _allocations(self, head: dict[str, Any], data: bytes) -> Answer:
-        found = [
-            (start, size, ALLOCATION_KINDS[kind]) for start, size, kind in self._server.commands.allocations()
-        ]
-        return {"allocations": found}, b""
+        found = self._server.commands.memory.allocations()
+        named = [(start, size, ALLOCATION_KINDS[kind]) for start, size, kind in found]
+        return {"allocations": named}, b""
 
     def _new_client(self, head: dict[str, Any], data: bytes) -> Answer:
         """The client's socket follows as a file descriptor."""
         _, files, _, _ = socket.recv_fds(self.sock, 1, 1)
         self._server.attach(socket.socket(fileno=files[0]))
-        return {}, b""
-
-    def _detach(self, head: dict[str, Any], data: bytes) -> Answer:
-        self._server.detach()
         return {}, b""

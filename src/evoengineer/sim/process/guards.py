@@ -12,14 +12,12 @@ from types import FrameType
 
 from evoengineer.card.profile import Profile
 from evoengineer.errors import DeviceError
-from evoengineer.sim.engine.engine import KernelInfo
+from evoengineer.sim.engine.modules import KernelInfo
+from evoengineer.sim.wire.protocol import CudaError
 
-INVALID_VALUE, INVALID_CONFIGURATION, COOPERATIVE_TOO_LARGE = 1, 9, 720  # cudaError
 MOST_PARAMETER_BYTES = 32764
 MOST_HANDLES = 1 << 20  # streams, events, registered ranges
 MOST_ALLOCATIONS = 1 << 20
-_BLOCK_LIMITS = (1024, 1024, 64)
-_GRID_LIMITS = ((1 << 31) - 1, 65535, 65535)
 
 Extent = tuple[int, int, int]
 
@@ -28,16 +26,15 @@ def launch_problem(
     profile: Profile, kernel: KernelInfo, grid: Extent, block: Extent, shared_bytes: int, params: int
 ) -> int:
     """0, or the CUDA error that these sizes are."""
-    if any(not 1 <= size <= most for size, most in zip(grid, _GRID_LIMITS, strict=True)):
-        return INVALID_CONFIGURATION
-    if any(not 1 <= size <= most for size, most in zip(block, _BLOCK_LIMITS, strict=True)):
-        return INVALID_CONFIGURATION
+    sizes = zip((*grid, *block), (*profile.max_grid_dim, *profile.max_block_dim), strict=True)
+    if any(not 1 <= size <= most for size, most in sizes):
+        return CudaError.INVALID_CONFIGURATION
     if block[0] * block[1] * block[2] > min(kernel.max_threads, profile.max_threads_per_block):
-        return INVALID_CONFIGURATION
+        return CudaError.INVALID_CONFIGURATION
     if kernel.static_shared_bytes + shared_bytes > profile.shared_bytes_per_block_optin:
-        return INVALID_VALUE
+        return CudaError.INVALID_VALUE
     if not kernel.param_bytes <= params <= MOST_PARAMETER_BYTES:
-        return INVALID_VALUE
+        return CudaError.INVALID_VALUE
     return 0
 
 
@@ -45,7 +42,7 @@ def cooperative_problem(profile: Profile, grid: Extent, block: Extent) -> int:
     """All blocks of a cooperative launch must fit on the card at once."""
     blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
     room = profile.sm_count * max(profile.max_threads_per_sm // threads, 1)
-    return COOPERATIVE_TOO_LARGE if blocks > room else 0
+    return CudaError.COOPERATIVE_TOO_LARGE if blocks > room else 0
 
 
 @contextmanager
@@ -56,7 +53,9 @@ def deadline(seconds: float, doing: str) -> Iterator[None]:
         return
 
     def late(number: int, frame: FrameType | None) -> None:
-        raise DeviceError(f"{doing} takes more than {seconds:g} seconds", code=702, kind="wall_limit")
+        raise DeviceError(
+            f"{doing} takes more than {seconds:g} seconds", code=CudaError.TIMEOUT, kind="wall_limit"
+        )
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)

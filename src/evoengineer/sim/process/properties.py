@@ -5,6 +5,7 @@ it with C's alignment gives the struct of any version. Figures that are the same
 (texture sizes and the like) stand here; all others come from the profile.
 """
 
+import re
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -14,111 +15,34 @@ from evoengineer.card.profile import Profile
 PCI_BUS_ID = 1
 _MAX_PITCH = 2147483647
 
-# name, type (i int, I unsigned, Q size_t, s bytes), count, first and last CUDA major version
-_FIELDS: tuple[tuple[str, str, int, int, int], ...] = (
-    ("name", "s", 256, 11, 99),
-    ("uuid", "s", 16, 11, 99),
-    ("luid", "s", 8, 11, 99),
-    ("luidDeviceNodeMask", "I", 1, 11, 99),
-    ("totalGlobalMem", "Q", 1, 11, 99),
-    ("sharedMemPerBlock", "Q", 1, 11, 99),
-    ("regsPerBlock", "i", 1, 11, 99),
-    ("warpSize", "i", 1, 11, 99),
-    ("memPitch", "Q", 1, 11, 99),
-    ("maxThreadsPerBlock", "i", 1, 11, 99),
-    ("maxThreadsDim", "i", 3, 11, 99),
-    ("maxGridSize", "i", 3, 11, 99),
-    ("clockRate", "i", 1, 11, 12),
-    ("totalConstMem", "Q", 1, 11, 99),
-    ("major", "i", 1, 11, 99),
-    ("minor", "i", 1, 11, 99),
-    ("textureAlignment", "Q", 1, 11, 99),
-    ("texturePitchAlignment", "Q", 1, 11, 99),
-    ("deviceOverlap", "i", 1, 11, 12),
-    ("multiProcessorCount", "i", 1, 11, 99),
-    ("kernelExecTimeoutEnabled", "i", 1, 11, 12),
-    ("integrated", "i", 1, 11, 99),
-    ("canMapHostMemory", "i", 1, 11, 99),
-    ("computeMode", "i", 1, 11, 12),
-    ("maxTexture1D", "i", 1, 11, 99),
-    ("maxTexture1DMipmap", "i", 1, 11, 99),
-    ("maxTexture1DLinear", "i", 1, 11, 12),
-    ("maxTexture2D", "i", 2, 11, 99),
-    ("maxTexture2DMipmap", "i", 2, 11, 99),
-    ("maxTexture2DLinear", "i", 3, 11, 99),
-    ("maxTexture2DGather", "i", 2, 11, 99),
-    ("maxTexture3D", "i", 3, 11, 99),
-    ("maxTexture3DAlt", "i", 3, 11, 99),
-    ("maxTextureCubemap", "i", 1, 11, 99),
-    ("maxTexture1DLayered", "i", 2, 11, 99),
-    ("maxTexture2DLayered", "i", 3, 11, 99),
-    ("maxTextureCubemapLayered", "i", 2, 11, 99),
-    ("maxSurface1D", "i", 1, 11, 99),
-    ("maxSurface2D", "i", 2, 11, 99),
-    ("maxSurface3D", "i", 3, 11, 99),
-    ("maxSurface1DLayered", "i", 2, 11, 99),
-    ("maxSurface2DLayered", "i", 3, 11, 99),
-    ("maxSurfaceCubemap", "i", 1, 11, 99),
-    ("maxSurfaceCubemapLayered", "i", 2, 11, 99),
-    ("surfaceAlignment", "Q", 1, 11, 99),
-    ("concurrentKernels", "i", 1, 11, 99),
-    ("ECCEnabled", "i", 1, 11, 99),
-    ("pciBusID", "i", 1, 11, 99),
-    ("pciDeviceID", "i", 1, 11, 99),
-    ("pciDomainID", "i", 1, 11, 99),
-    ("tccDriver", "i", 1, 11, 99),
-    ("asyncEngineCount", "i", 1, 11, 99),
-    ("unifiedAddressing", "i", 1, 11, 99),
-    ("memoryClockRate", "i", 1, 11, 12),
-    ("memoryBusWidth", "i", 1, 11, 99),
-    ("l2CacheSize", "i", 1, 11, 99),
-    ("persistingL2CacheMaxSize", "i", 1, 11, 99),
-    ("maxThreadsPerMultiProcessor", "i", 1, 11, 99),
-    ("streamPrioritiesSupported", "i", 1, 11, 99),
-    ("globalL1CacheSupported", "i", 1, 11, 99),
-    ("localL1CacheSupported", "i", 1, 11, 99),
-    ("sharedMemPerMultiprocessor", "Q", 1, 11, 99),
-    ("regsPerMultiprocessor", "i", 1, 11, 99),
-    ("managedMemory", "i", 1, 11, 99),
-    ("isMultiGpuBoard", "i", 1, 11, 99),
-    ("multiGpuBoardGroupID", "i", 1, 11, 99),
-    ("hostNativeAtomicSupported", "i", 1, 11, 99),
-    ("singleToDoublePrecisionPerfRatio", "i", 1, 11, 12),
-    ("pageableMemoryAccess", "i", 1, 11, 99),
-    ("concurrentManagedAccess", "i", 1, 11, 99),
-    ("computePreemptionSupported", "i", 1, 11, 99),
-    ("canUseHostPointerForRegisteredMem", "i", 1, 11, 99),
-    ("cooperativeLaunch", "i", 1, 11, 99),
-    ("cooperativeMultiDeviceLaunch", "i", 1, 11, 12),
-    ("sharedMemPerBlockOptin", "Q", 1, 11, 99),
-    ("pageableMemoryAccessUsesHostPageTables", "i", 1, 11, 99),
-    ("directManagedMemAccessFromHost", "i", 1, 11, 99),
-    ("maxBlocksPerMultiProcessor", "i", 1, 11, 99),
-    ("accessPolicyMaxWindowSize", "i", 1, 11, 99),
-    ("reservedSharedMemPerBlock", "Q", 1, 11, 99),
-    ("hostRegisterSupported", "i", 1, 12, 99),
-    ("sparseCudaArraySupported", "i", 1, 12, 99),
-    ("hostRegisterReadOnlySupported", "i", 1, 12, 99),
-    ("timelineSemaphoreInteropSupported", "i", 1, 12, 99),
-    ("memoryPoolsSupported", "i", 1, 12, 99),
-    ("gpuDirectRDMASupported", "i", 1, 12, 99),
-    ("gpuDirectRDMAFlushWritesOptions", "I", 1, 12, 99),
-    ("gpuDirectRDMAWritesOrdering", "i", 1, 12, 99),
-    ("memoryPoolSupportedHandleTypes", "I", 1, 12, 99),
-    ("deferredMappingCudaArraySupported", "i", 1, 12, 99),
-    ("ipcEventSupported", "i", 1, 12, 99),
-    ("clusterLaunch", "i", 1, 12, 99),
-    ("unifiedFunctionPointers", "i", 1, 12, 99),
-    ("deviceNumaConfig", "i", 1, 13, 99),
-    ("deviceNumaId", "i", 1, 13, 99),
-    ("mpsEnabled", "i", 1, 13, 99),
-    ("hostNumaId", "i", 1, 13, 99),
-    ("gpuPciDeviceID", "I", 1, 13, 99),
-    ("gpuPciSubsystemID", "I", 1, 13, 99),
-    ("hostNumaMultinodeIpcSupported", "i", 1, 13, 99),
-    ("reserved12", "i", 63, 12, 12),
-    ("reserved", "i", 56, 13, 99),
-)
+# In order: name, its type as `struct` writes it unless it is an int, and the CUDA major versions that have it.
+_FIELDS = """
+    name:256s uuid:16s luid:8s luidDeviceNodeMask:I totalGlobalMem:Q sharedMemPerBlock:Q regsPerBlock
+    warpSize memPitch:Q maxThreadsPerBlock maxThreadsDim:3i maxGridSize:3i clockRate@11-12 totalConstMem:Q
+    major minor textureAlignment:Q texturePitchAlignment:Q deviceOverlap@11-12 multiProcessorCount
+    kernelExecTimeoutEnabled@11-12 integrated canMapHostMemory computeMode@11-12 maxTexture1D
+    maxTexture1DMipmap maxTexture1DLinear@11-12 maxTexture2D:2i maxTexture2DMipmap:2i maxTexture2DLinear:3i
+    maxTexture2DGather:2i maxTexture3D:3i maxTexture3DAlt:3i maxTextureCubemap maxTexture1DLayered:2i
+    maxTexture2DLayered:3i maxTextureCubemapLayered:2i maxSurface1D maxSurface2D:2i maxSurface3D:3i
+    maxSurface1DLayered:2i maxSurface2DLayered:3i maxSurfaceCubemap maxSurfaceCubemapLayered:2i
+    surfaceAlignment:Q concurrentKernels ECCEnabled pciBusID pciDeviceID pciDomainID tccDriver
+    asyncEngineCount unifiedAddressing memoryClockRate@11-12 memoryBusWidth l2CacheSize
+    persistingL2CacheMaxSize maxThreadsPerMultiProcessor streamPrioritiesSupported globalL1CacheSupported
+    localL1CacheSupported sharedMemPerMultiprocessor:Q regsPerMultiprocessor managedMemory isMultiGpuBoard
+    multiGpuBoardGroupID hostNativeAtomicSupported singleToDoublePrecisionPerfRatio@11-12
+    pageableMemoryAccess concurrentManagedAccess computePreemptionSupported
+    canUseHostPointerForRegisteredMem cooperativeLaunch cooperativeMultiDeviceLaunch@11-12
+    sharedMemPerBlockOptin:Q pageableMemoryAccessUsesHostPageTables directManagedMemAccessFromHost
+    maxBlocksPerMultiProcessor accessPolicyMaxWindowSize reservedSharedMemPerBlock:Q
+    hostRegisterSupported@12- sparseCudaArraySupported@12- hostRegisterReadOnlySupported@12-
+    timelineSemaphoreInteropSupported@12- memoryPoolsSupported@12- gpuDirectRDMASupported@12-
+    gpuDirectRDMAFlushWritesOptions:I@12- gpuDirectRDMAWritesOrdering@12-
+    memoryPoolSupportedHandleTypes:I@12- deferredMappingCudaArraySupported@12- ipcEventSupported@12-
+    clusterLaunch@12- unifiedFunctionPointers@12- deviceNumaConfig@13- deviceNumaId@13- mpsEnabled@13-
+    hostNumaId@13- gpuPciDeviceID:I@13- gpuPciSubsystemID:I@13- hostNumaMultinodeIpcSupported@13-
+    reserved12:63i@12-12 reserved:56i@13-
+"""
+_FIELD = re.compile(r"(?P<name>\w+)(:(?P<count>\d*)(?P<code>\w))?(@(?P<first>\d+)-(?P<last>\d*))?")
 
 
 def _figures(profile: Profile) -> dict[str, Any]:
@@ -197,13 +121,20 @@ def _figures(profile: Profile) -> dict[str, Any]:
     }
 
 
+def _fields(cuda_major: int) -> Iterator[tuple[str, str, int]]:
+    """Name, type and count of each field of that version."""
+    for word in _FIELDS.split():
+        field = _FIELD.fullmatch(word)
+        assert field is not None, word
+        if int(field["first"] or 0) <= cuda_major <= int(field["last"] or 99):
+            yield field["name"], field["code"] or "i", int(field["count"] or 1)
+
+
 def device_properties(profile: Profile, cuda_major: int) -> bytes:
     """cudaDeviceProp as CUDA `cuda_major` lays it out."""
     figures = _figures(profile)
     data = bytearray()
-    for name, code, count, first, last in _FIELDS:
-        if not first <= cuda_major <= last:
-            continue
+    for name, code, count in _fields(cuda_major):
         value = figures.get(name, b"" if code == "s" else 0)
         if code == "s":
             data += bytes(value)[:count].ljust(count, b"\0")

@@ -1,4 +1,4 @@
-"""The device process: `python -m evoengineer.sim.process.server --fd N --device sim:rtx4090 --threads N`.
+"""The device process: `python -m evoengineer.sim.process.server --fd N`, with its options as JSON on stdin.
 
 Reads commands from the client's socket, has them carried out, answers. It ends with its client: at goodbye, or
 at once, even in the middle of a kernel, when the other side of the socket is gone. Exit codes: 0, or
@@ -26,12 +26,13 @@ from pathlib import Path
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.lifetime import die_with_parent
-from evoengineer.sim.options import DeviceOptions, Limits
+from evoengineer.sim.options import DeviceOptions
+from evoengineer.sim.process.call_error import ClientGone
 from evoengineer.sim.process.client_link import ClientLink, ProtocolError
-from evoengineer.sim.process.commands import UNKNOWN, ClientGone, Commands
+from evoengineer.sim.process.commands import Commands
 from evoengineer.sim.process.control_service import ControlService
 from evoengineer.sim.wire import protocol
-from evoengineer.sim.wire.protocol import Op
+from evoengineer.sim.wire.protocol import CudaError, Op
 
 EXIT_DEVICE_ERROR = 3
 EXIT_CANNOT_START = 4
@@ -41,13 +42,13 @@ _GONE = select.POLLRDHUP | select.POLLHUP | select.POLLERR
 class Server:
     """One client at a time, and the control socket if there is one."""
 
-    def __init__(self, options: DeviceOptions, control: socket.socket | None, host_bytes: int) -> None:
-        self.commands = Commands(options, host_bytes, quiet=control is not None)
+    def __init__(self, options: DeviceOptions, control: socket.socket | None) -> None:
+        self.commands = Commands(options, quiet=control is not None)
+        self.context = self.commands.context
         self._control = ControlService(control, self) if control is not None else None
         self._link: ClientLink | None = None
         self._client_end: socket.socket | None = None
         self._watcher: threading.Thread | None = None
-        self._profile_file = Path(options.profile_file) if options.profile_file else None
         if control is not None:
             threading.Thread(target=_end_with, args=(control, lambda: os._exit(0)), daemon=True).start()
 
@@ -84,7 +85,7 @@ class Server:
         self.commands.interrupt()
 
     def exit_code(self) -> int:
-        return EXIT_DEVICE_ERROR if self.commands.failed else 0
+        return EXIT_DEVICE_ERROR if self.context.failed else 0
 
     # -- the loop ----------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class Server:
         cold = True
         while self._link is not None or self._control is not None:
             if cold and not self._wait(0):
-                self.commands.engine.warm_up()  # nobody waits for us: the first module will
+                self.context.engine.warm_up()  # nobody waits for us: the first module will
                 cold = False
             self._wait()
             if self._control is not None and not self._control.step():
@@ -133,7 +134,7 @@ class Server:
         """Carry out every whole command that has arrived."""
         while (link := self._link) is not None:
             try:
-                command = None if self.commands.interrupted else link.next_command()
+                command = None if self.context.interrupted else link.next_command()
                 if command is None:
                     return
                 self._carry_out(link, *command)
@@ -156,17 +157,18 @@ class Server:
         except Exception:
             # A defect of ours: say where, and fail every call from here on instead of hanging the program.
             self.commands.internal_error(traceback.format_exc())
-            status, result = UNKNOWN, b""
-        if op == Op.GOODBYE and self._profile_file is not None:  # before the client goes, and we with it
-            profiles = [profile.to_json() for profile in self.commands.profiles]
-            self._profile_file.write_text(json.dumps(profiles))
+            status, result = CudaError.UNKNOWN, b""
+        profile_file = self.context.options.profile_file
+        if op == Op.GOODBYE and profile_file:  # before the client goes, and we with it
+            profiles = [profile.to_json() for profile in self.context.profiles]
+            Path(profile_file).write_text(json.dumps(profiles))
         if op == Op.HELLO and self._client_end is not None:
-            link.send_files([self.commands.host_memory_fd, self._client_end.fileno()])
+            link.send_files([self.context.arenas.fd, self._client_end.fileno()])
             self._client_end.close()
             self._client_end = None
         if flags & protocol.REPLY:
             output = self.commands.take_output() if flags & protocol.OUTPUT else b""
-            head = protocol.REPLY_HEADER.pack(status, self.commands.sticky, len(result), len(output))
+            head = protocol.REPLY_HEADER.pack(status, self.context.sticky, len(result), len(output))
             link.send(head + result + output)
 
 
@@ -191,37 +193,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="evoengineer.sim.process.server", description=__doc__)
     parser.add_argument("--fd", type=int, required=True, help="our end of the client's socket")
     parser.add_argument("--control-fd", type=int, default=-1, help="our end of the owner's socket")
-    parser.add_argument("--device", required=True)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--check", default="", help="comma-separated names, as resolved by the command line")
-    parser.add_argument("--max-instructions", type=int, default=0)
-    parser.add_argument("--max-seconds", type=float, default=0.0)
-    parser.add_argument("--sample-blocks", type=int, default=0)
-    parser.add_argument("--sampled-only", action="store_true")
-    parser.add_argument("--profile-file", default="")
-    parser.add_argument("--host-bytes", type=int, default=0, help="size of the memory shared with the client")
     given = parser.parse_args(arguments)
     die_with_parent()
     # The terminal's Ctrl-C goes to the program; we end with it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    checks = frozenset(name for name in given.check.split(",") if name)
-    limits = Limits(given.max_instructions, given.max_seconds)
     control = socket.socket(fileno=given.control_fd) if given.control_fd >= 0 else None
     try:
-        options = DeviceOptions(
-            given.device,
-            given.threads,
-            checks,
-            limits,
-            sample_blocks=given.sample_blocks,
-            sampled_only=given.sampled_only,
-            profile_file=given.profile_file,
-        )
-        server = Server(options, control, given.host_bytes)
-    except EvoEngineerError as error:
-        sys.stderr.write(
-            f"evoengineer: the simulated GPU cannot start: {error}\n{error.details}".rstrip() + "\n"
-        )
+        server = Server(DeviceOptions.from_json(json.load(sys.stdin)), control)
+    except (EvoEngineerError, ValueError) as error:
+        details = error.details if isinstance(error, EvoEngineerError) else ""
+        sys.stderr.write(f"evoengineer: the simulated GPU cannot start: {error}\n{details}".rstrip() + "\n")
         return EXIT_CANNOT_START
     server.attach(socket.socket(fileno=given.fd))
     return server.serve()

@@ -25,6 +25,8 @@ _MOST_ENTRIES = 4096
 
 @dataclass(frozen=True, slots=True)
 class PtxImage:
+    """One PTX text of a container."""
+
     arch: int  # 89 for compute_89
     text: str
 

@@ -61,10 +61,12 @@ class Block:
 
     @property
     def terminator(self) -> Instr | None:
+        """The instruction that ends the block, if it does not just run into the next."""
         return self.instrs[-1] if self.instrs and self.instrs[-1].op in _ENDS else None
 
     @property
     def warp_sync(self) -> Instr | None:
+        """The instruction at which lanes wait for each other before the block, if there is one."""
         return self.instrs[0] if self.instrs and is_warp_sync(self.instrs[0]) else None
 
     @property
@@ -169,6 +171,7 @@ def sources(instr: Instr) -> list[str]:
 
 
 def operand_names(operand: Operand) -> list[str]:
+    """Registers that an operand mentions, special ones left out."""
     match operand:
         case Reg(name):
             return [] if is_special(name) else [name]

@@ -89,6 +89,7 @@ class Instr:
 
     @property
     def name(self) -> str:
+        """As in the text: `add.rn.f32`."""
         return ".".join((self.op, *self.mods))
 
 

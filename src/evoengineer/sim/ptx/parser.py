@@ -132,6 +132,7 @@ def _parse_function(head: str, body: str | None) -> Function:
 
 
 def parse_params(text: str) -> tuple[Param, ...]:
+    """A function's parameters or results, from the text between the brackets."""
     found = []
     for align, kind, name, count in _PARAM.findall(text):
         each = TYPE_BYTES[kind] or 1
@@ -141,6 +142,7 @@ def parse_params(text: str) -> tuple[Param, ...]:
 
 
 def parse_variable(statement: str) -> Variable:
+    """A declaration of a variable: module-wide, shared, local …"""
     external = ".extern" in statement.split()
     text = re.sub(r"^(?:\.(?:visible|extern|weak|common)\s+)+", "", statement)
     if text.startswith(".tex") or re.search(r"\.(?:texref|surfref|samplerref)\b", text):
@@ -198,6 +200,7 @@ def _symbolic(item: str, offset: int) -> Initial:
 
 
 def parse_number(text: str) -> Imm:
+    """A literal: decimal, hexadecimal, octal, or the bits of a float (0f…, 0d…)."""
     sign = -1 if text[0] == "-" else 1
     digits = text.lstrip("+-").rstrip("U")
     kind = digits[:2].lower()

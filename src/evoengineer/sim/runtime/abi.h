@@ -41,6 +41,7 @@ struct Warp {
     uint32_t lane_next[32];    // 128  successor of each lane, for indirect branches
     uint64_t args;             // 256  in a called function: its parameter area, see Function
     uint64_t results;          // 264  in a called function: its return area
+    uint64_t totals;           // 272  uint64_t[]: how often this worker's warps have run each block of each function
     // Fields past this point belong to the runtime (see WarpState in runtime.h).
 };
 
@@ -176,6 +177,9 @@ struct ErrorRecord {
     char text[512];            // further detail, plain English
 };
 
+struct Busy { uint64_t block, instructions; };  // a block of the grid, and what its warps ran
+constexpr uint32_t kBusiest = 8;
+
 struct Launch {
     Function* functions;
     Site* sites;
@@ -190,7 +194,7 @@ struct Launch {
     uint32_t flags;
     uint32_t threads;
     uint32_t max_resident;     // blocks that may be resident at once (kSpins, kCooperative)
-    uint64_t tick_limit;       // back edges per warp before kInstructionBudget; 0 = none
+    uint64_t instruction_limit;  // of all warps together before kInstructionBudget; 0 = none
     double wall_limit_seconds; // 0 = none
     const uint64_t* samples;   // blocks to be counted, ascending; see count.h
     uint32_t sample_count;
@@ -200,5 +204,10 @@ struct Launch {
     uint64_t clock_start;      // simulated cycles when the launch starts
     const uint64_t* chosen;    // kSampledOnly: the blocks to run, ascending, the samples among them
     uint64_t chosen_count;
+    // Out: what every block of the grid did, counted or not (totals.h).
+    uint64_t* totals;          // executions by warps, of each block of all functions (count_total of them)
+    uint64_t* total_lanes;     // the same by lanes
+    uint64_t instructions;     // of PTX, by warps
+    Busy busiest[kBusiest];    // the blocks of the grid with the most instructions, most first
     ErrorRecord error;         // out; code kNoError when the launch went well
 };

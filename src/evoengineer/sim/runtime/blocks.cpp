@@ -78,6 +78,7 @@ BlockState* prepare_block(Worker& k, size_t index) {
         w.params = reinterpret_cast<uint64_t>(launch.params);
         w.symbols = reinterpret_cast<uint64_t>(launch.symbols);
         w.caches = reinterpret_cast<uint64_t>(k.caches.data());
+        w.totals = reinterpret_cast<uint64_t>(k.totals.data());
         w.frame = reinterpret_cast<uint8_t*>((reinterpret_cast<uint64_t>(w.fibre->frames) + 63) / 64 * 64);
         w.frames_top = w.frame + (launch.functions[0].frame_bytes + 63) / 64 * 64;
         w.local_base = reinterpret_cast<uint64_t>(w.fibre->locals);
@@ -118,7 +119,7 @@ void begin_warp(WarpState& w, const BlockState& b, const Launch& launch) {
     w.fast_wait = 0;
     w.spins = 0;
     w.barrier_line = 0;
-    w.ticks_used = 0;
+    w.counted_time = 0;
     w.clock = launch.clock_start;
     w.ticks = w.ticks_given = w.worker->run->first_quantum;
     w.status = WarpStatus::kRunnable;

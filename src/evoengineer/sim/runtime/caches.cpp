@@ -169,7 +169,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
         });
         Cache4 l1(l1_bytes), l2(l2_bytes);
         Pages pages(c.sectors.size());
-        Seen seen(c.sectors.size());
+        Seen seen(c.sectors.size() + c.beyond.size());
         Allocation last{};
         uint32_t current = 0;
         const uint32_t first = used;
@@ -179,7 +179,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             if (current < used && current >= first && prints[current].allocation == last.start) return &prints[current];
             for (uint32_t i = first; i < used; i++)
                 if (prints[i].allocation == last.start) return &prints[current = i];
-            if (used == room) return nullptr;
+            if (used == room) return &prints[current = room - 1];  // too many to tell apart, but never for nothing
             prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0};
             return &prints[current = used++];
         };
@@ -244,6 +244,25 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 if (!pages.lately(sector / kPageSectors, a.time)) p->jumps++;
             }
             if (loads) s.requests[last_from] += weight;
+        }
+        std::vector<std::pair<uint64_t, uint8_t>> rest;
+        c.beyond.each([&](uint64_t sector, uint8_t bits) { rest.emplace_back(sector, bits); });
+        std::sort(rest.begin(), rest.end());
+        uint64_t page_before = ~0ull;
+        for (auto [where, bits] : rest) {
+            const uint64_t address = where * 32;
+            Footprint* p = print(address);
+            if (!p) continue;
+            const uint64_t sector = (uint64_t(p - prints - first + 1) << 40) + (address - p->allocation) / 32;
+            uint8_t& mark = seen.mark(sector);
+            const uint32_t fetched = (bits & 1) && !mark, written = (bits & 2) && !(mark & 2);
+            mark |= bits;
+            p->low = std::min(p->low, address);
+            p->high = std::max(p->high, address + 32);
+            p->cold_reads += fetched;
+            p->cold_writes += written;
+            if ((fetched || written) && sector / kPageSectors != page_before) p->jumps++;
+            page_before = sector / kPageSectors;
         }
         seen.each([&](uint64_t sector) {
             const uint64_t owner = sector >> 40;

@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t kSpecial = 0x80;         // in Launch::count_bytes: loads past L1, atomics that one lane does for all
 constexpr uint64_t kLocalArena = 0x500000000000ull;
 constexpr uint8_t kFloats = 0x40;          // of atomics, which are never that wide
-constexpr size_t kMostLines = 4096;        // told apart among a block's atomics
+constexpr size_t kMostLines = 1 << 16;       // told apart among a block's atomics
 
 std::vector<Counted>& records() {
     static auto* only = new std::vector<Counted>;
@@ -120,10 +120,15 @@ uint32_t count_atomic(Counted& c, const uint64_t* addresses, uint32_t lanes, boo
 }
 
 void keep(WarpState* w, Counted& c, uint32_t site, TraceKind kind, const uint64_t* sectors, uint32_t count) {
-    if (c.traced[w->warp_index]++ >= w->worker->launch->trace_limit) return;
+    if (c.traced[w->warp_index]++ >= w->worker->launch->trace_limit) {
+        const uint8_t bits = kind == kTraceAtomic ? 3 : kind == kTraceStore ? 2 : 1;
+        const bool local = kind == kTraceLocalLoad || kind == kTraceLocalStore;
+        for (uint32_t i = 0; i < count && !local; i++) c.beyond.add(sectors[i], bits);
+        return;
+    }
     for (uint32_t at = 0; at < count; at += 128) {
         uint32_t part = std::min(count - at, 128u);
-        c.trace.push_back({w->clock - c.clock_start, uint32_t(c.sectors.size()), site, uint16_t(w->warp_index),
+        c.trace.push_back({w->counted_time, uint32_t(c.sectors.size()), site, uint16_t(w->warp_index),
                            uint8_t(part), kind});
         c.sectors.insert(c.sectors.end(), sectors + at, sectors + at + part);
     }
@@ -153,7 +158,6 @@ void begin_counting(const Launch& launch) {
         c.index = launch.samples[i];
         c.warps = warps;
         c.blocks = launch.count_total;
-        c.clock_start = launch.clock_start;
         c.executions.assign(size_t(warps) * c.blocks, 0);
         c.lanes.assign(c.blocks, 0);
         c.sites.assign(launch.site_count, SiteCount{});
@@ -173,7 +177,7 @@ void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t 
     Counted& c = *w->block->counted;
     c.executions[size_t(w->warp_index) * c.blocks + number]++;
     c.lanes[number] += uint32_t(__builtin_popcount(lanes));
-    w->clock += instructions;
+    w->counted_time += instructions;  // the clock that a kernel can read goes on as in blocks that are not counted
 }
 
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,

@@ -4,6 +4,7 @@
 // (BlockInfo::count_fn). Its executions of basic blocks, its accesses per site and a bounded trace of its
 // sectors go into a Counted of its own, so that nothing depends on which worker runs it, or when.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -41,16 +42,60 @@ struct AtomicLine {         // atomics in one line of memory; Python mirrors it
     uint64_t same_floats;   // the same: floating-point numbers
 };
 
+// Sectors touched after the trace was full, each once: bit 0 read, bit 1 written. A footprint must not end where
+// the trace does.
+class Beyond {
+public:
+    void add(uint64_t sector, uint8_t bits) {
+        if (used_ * 2 >= keys_.size()) grow();
+        size_t at = place(sector);
+        if (keys_[at] == kNone) {
+            keys_[at] = sector;
+            used_++;
+        }
+        bits_[at] |= bits;
+    }
+    template <class F>
+    void each(F&& call) const {
+        for (size_t i = 0; i < keys_.size(); i++)
+            if (keys_[i] != kNone) call(keys_[i], bits_[i]);
+    }
+    size_t size() const { return used_; }
+
+private:
+    static constexpr uint64_t kNone = ~0ull;
+    size_t place(uint64_t sector) const {
+        size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
+        while (keys_[at] != kNone && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
+        return at;
+    }
+    void grow() {
+        std::vector<uint64_t> keys(std::max<size_t>(keys_.size() * 2, 4096), kNone);
+        std::vector<uint8_t> bits(keys.size(), 0);
+        keys.swap(keys_);
+        bits.swap(bits_);
+        for (size_t i = 0; i < keys.size(); i++)
+            if (keys[i] != kNone) {
+                size_t at = place(keys[i]);
+                keys_[at] = keys[i];
+                bits_[at] = bits[i];
+            }
+    }
+    std::vector<uint64_t> keys_;
+    std::vector<uint8_t> bits_;
+    size_t used_ = 0;
+};
+
 struct Counted {
     uint64_t index = 0;     // linear index of the block in the grid
     uint32_t warps = 0, blocks = 0;
-    uint64_t clock_start = 0;
     std::vector<uint32_t> executions;   // [warp][block of any function]
     std::vector<uint64_t> lanes;        // [block]
     std::vector<SiteCount> sites;
     std::vector<Access4> trace;
     std::vector<uint64_t> sectors;
     std::vector<uint64_t> traced;       // [warp] requests so far
+    Beyond beyond;
     std::unordered_map<uint64_t, AtomicLine> atomics;  // by line of 128 bytes
 };
 

@@ -10,7 +10,7 @@
 #include "dispatch.h"
 
 #include "exchange.h"
-#include "scheduler.h"
+#include "totals.h"
 
 namespace {
 
@@ -165,6 +165,7 @@ uint32_t members_of(const Activation& a, const BlockInfo& info, uint32_t lane) {
 void run_block(WarpState* w, Activation& a, uint32_t block, uint32_t lanes) {
     BlockFn fn = block_function(w, a, block);
     a.running = block;
+    count_execution(w, a.function_info->first_count + block, lanes);
     if (__builtin_expect(w->block->counted != nullptr, 0))
         count_block(w, a.function_info->first_count + block, a.function_info->blocks[block].instructions, lanes);
     int32_t next = fn(w, a.frame, lanes);

@@ -8,24 +8,19 @@
 #include "count.h"
 #include "interrupt.h"
 #include "pool.h"
-#include "scheduler.h"
+#include "totals.h"
 
 namespace {
 
 constexpr int64_t kQuantum = 1 << 20;     // back edges between two calls of rt_tick
 constexpr int64_t kSpinQuantum = 256;     // the same where warps may wait for each other in loops
 constexpr int64_t kLeastSpinQuantum = 8;  // for one that has done nothing else for a while
+constexpr uint32_t kSpinsPerAccount = 64;  // adding up takes longer than so short a slice
 constexpr uint32_t kFlushToZero = 0x8040;  // FTZ and DAZ in mxcsr
 constexpr uint32_t kDefaultMxcsr = 0x1f80;
 
-int64_t quantum(const Run& run, uint32_t spins, uint64_t ticks_used) {
-    int64_t ticks = run.spins ? std::max(kSpinQuantum >> std::min(spins, 8u), kLeastSpinQuantum) : kQuantum;
-    uint64_t limit = run.launch->tick_limit;
-    if (limit) {
-        uint64_t left = limit > ticks_used ? limit - ticks_used : 0;
-        ticks = int64_t(std::min(uint64_t(ticks), left));
-    }
-    return ticks;
+int64_t quantum(const Run& run, uint32_t spins) {
+    return run.spins ? std::max(kSpinQuantum >> std::min(spins, 8u), kLeastSpinQuantum) : kQuantum;
 }
 
 void fill_threads(Run& run, const Launch& launch) {
@@ -102,14 +97,16 @@ int32_t rt_launch(Launch* launch) {
     run.solo = !run.spins && !((flags & kUsesBarrier) && run.warp_count > 1);
     run.mxcsr = kDefaultMxcsr | (flags & kFlushDenormals ? kFlushToZero : 0);
     run.deadline = launch->wall_limit_seconds > 0 ? monotonic_seconds() + launch->wall_limit_seconds : 0;
-    run.first_quantum = quantum(run, 0, 0);
+    run.first_quantum = quantum(run, 0);
     run.workers = flags & (kOrdered | kCheckRace) ? 1 : uint32_t(std::min<uint64_t>(std::max(launch->threads, 1u), run.blocks));
     run.chunk = std::clamp<uint64_t>(run.blocks / (uint64_t(run.workers) * 32), 1, 256);
     fill_threads(run, *launch);
     if (flags & kCheckRace) begin_launch_checks();
+    begin_totals(run);
     if (launch->sample_count) begin_counting(*launch);
     if (rt_output_begin) rt_output_begin(launch);
     run_on_workers(run.workers, work_part, &run);
+    end_totals(run);
     if (rt_output_end) rt_output_end(launch);
     return int32_t(launch->error.code);
 }
@@ -118,18 +115,18 @@ void rt_tick(Warp* warp) {
     WarpState* w = state(warp);
     Run& run = *w->worker->run;
     uint64_t used = uint64_t(w->ticks_given - w->ticks);
-    w->ticks_used += used;
     w->clock += used;
     if (w->block->index >= run.stop.load(std::memory_order_relaxed)) leave(w, Request::kFailed);
-    if (run.launch->tick_limit && w->ticks_used > run.launch->tick_limit)
-        fail(w, kInstructionBudget, w->site, w->live, "a warp has taken more than %llu loop iterations",
-             static_cast<unsigned long long>(run.launch->tick_limit));
+    if (!run.spins || w->spins % kSpinsPerAccount == 0) {
+        account(*w->worker);
+        if (past_limit(run)) fail_limit(w);
+    }
     if (!run.spins && past_deadline(run)) {  // else looked at between slices
         describe_late(w);
         leave(w, Request::kFailed);
     }
     if (run.spins) w->spins++;
-    w->ticks = w->ticks_given = quantum(run, w->spins, w->ticks_used);
+    w->ticks = w->ticks_given = quantum(run, w->spins);
     if (run.spins) leave(w, Request::kYield);
 }
 

@@ -89,6 +89,7 @@ class Allocation:
 
 
 def in_host_arena(address: int) -> bool:
+    """Does the address lie in memory that the host shares?"""
     return HOST_ARENA <= address < DEVICE_ARENA
 
 

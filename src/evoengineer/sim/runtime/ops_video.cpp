@@ -94,7 +94,9 @@ bool compare(uint32_t comparison, int64_t a, int64_t b) {
 
 int64_t shift(const Description& desc, int64_t a, int64_t b) {
     uint32_t amount = desc.wrap() ? b & 31 : std::min<int64_t>(b, 32);
-    return desc.operation() == kShiftLeft ? int64_t(uint64_t(a) << amount) : a >> amount;
+    if (desc.operation() == kShiftRight) return a >> amount;
+    if (amount == 32 && a > INT32_MAX) return int64_t(1) << 62;  // too large for 64 bits: .sat must see it as such
+    return int64_t(uint64_t(a) << amount);
 }
 
 int64_t primary(const Description& desc, int64_t a, int64_t b) {

@@ -30,8 +30,8 @@ struct WarpState : Warp {
     uint8_t* frame;            // the kernel's register file
     uint8_t* frames_top;       // free part of the fibre's frame area
     uint8_t* locals_top;       // free part of the fibre's local area
-    uint64_t ticks_used;       // back edges so far, up to the last rt_tick
-    int64_t ticks_given;       // what `ticks` was set to then
+    int64_t ticks_given;       // what `ticks` was set to at the last rt_tick
+    uint64_t counted_time;     // of a sampled block's warp: instructions so far (count.h)
     void* async;               // ops_async.cpp: copies under way; rt_async_finish gets rid of it
     uint32_t fast_wait;        // barrier that FAST waits at + 1, 0 = none
     uint32_t fast_block;       // the block it was in then

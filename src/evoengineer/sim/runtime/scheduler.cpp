@@ -1,8 +1,9 @@
 // A worker's part of a launch: runs blocks of the grid, the warps of a block on fibres.
 //
-// Blocks are handed out in ascending order. When a block fails, blocks before it still finish, so
-// that the error reported is that of the lowest block, whatever the number of workers.
-#include "scheduler.h"
+// Blocks are handed out in ascending order of their place: their index, or counted from the end of the grid (kReversed).
+// When a block fails, blocks before it still finish, so that the error reported is that of the first block in that
+// order, whatever the number of workers.
+#include "totals.h"
 
 #include <sched.h>
 
@@ -77,6 +78,8 @@ void solo_main(void* argument) {
                 begin_warp(*w, b, launch);
                 run_warp(w);
             }
+            account_block(k, b);
+            if (past_limit(run)) fail_limit(w);
             if (++b.index == last || b.index >= run.stop.load(std::memory_order_relaxed)) break;
             if (launch.sample_count || (launch.flags & kReversed) || ++b.ctaid[0] == launch.grid[0]) place_block(b, launch, b.index);
         }
@@ -194,6 +197,11 @@ void run_resident(Worker& k) {
                 keep_record(k, b.index);
                 retire(k, i, true);
             } else if (b.running == 0) {
+                account_block(k, b);
+                if (past_limit(run)) {
+                    describe_limit(k);
+                    keep_record(k, b.index);
+                }
                 retire(k, i, false);
                 if (k.active.size() < wanted) admit(k);
             } else {
@@ -223,8 +231,10 @@ void work(Worker& k, Run& run) {
     k.caches.assign(run.launch->site_count, Cache{~0ull, 0});
     k.backoff.assign(run.launch->functions[0].block_count, Backoff{0, 0});
     k.recent_generation = 0;
+    begin_worker_totals(k);
     if (run.solo) run_solo(k);
     else run_resident(k);
+    end_worker_totals(k);
     for (BlockState* b : k.residents)
         for (uint32_t i = 0; i < kMaxWarps; i++)
             if (b->warps[i].async && rt_async_finish) rt_async_finish(&b->warps[i]);

@@ -24,6 +24,9 @@ struct Run {
     bool spins;                     // kSpins or kCooperative: warps yield, blocks become resident
     bool solo;                      // no warp ever waits: all share the worker's one fibre
     double deadline;                // on the monotonic clock; 0 = none
+    std::atomic<uint64_t> spent{0}; // instructions so far (totals.h)
+    std::vector<uint32_t> sizes;    // instructions of each block of all functions
+    std::vector<Busy> busiest;      // of all workers
     std::mutex mutex;               // guards the error record
     std::mutex compiling;
     std::vector<uint32_t> tids;     // [warp][3][32]
@@ -56,6 +59,10 @@ struct Worker {
     Allocation recent[kRecent];     // allocations looked up lately
     uint32_t recent_next = 0;
     uint64_t recent_generation = 0;
+    std::vector<uint64_t> totals, idle;  // per block of all functions: executions, and lanes that took no part
+    uint64_t accounted = 0;         // instructions that Run::spent has of it
+    uint64_t block_start = 0;       // the same when the present block of the grid began
+    std::vector<Busy> busiest;
 };
 
 double monotonic_seconds();

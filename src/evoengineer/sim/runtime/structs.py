@@ -102,6 +102,12 @@ class ErrorRecord(c.Structure):
     )
 
 
+class Busy(c.Structure):
+    """A block of the grid, and how many instructions its warps ran."""
+
+    _fields_ = (("block", c.c_uint64), ("instructions", c.c_uint64))
+
+
 class Launch(c.Structure):
     """All that rt_launch needs, and the error record that it fills."""
 
@@ -119,7 +125,7 @@ class Launch(c.Structure):
         ("flags", c.c_uint32),
         ("threads", c.c_uint32),
         ("max_resident", c.c_uint32),
-        ("tick_limit", c.c_uint64),
+        ("instruction_limit", c.c_uint64),
         ("wall_limit_seconds", c.c_double),
         ("samples", c.POINTER(c.c_uint64)),
         ("sample_count", c.c_uint32),
@@ -129,6 +135,10 @@ class Launch(c.Structure):
         ("clock_start", c.c_uint64),
         ("chosen", c.POINTER(c.c_uint64)),
         ("chosen_count", c.c_uint64),
+        ("totals", c.POINTER(c.c_uint64)),
+        ("total_lanes", c.POINTER(c.c_uint64)),
+        ("instructions", c.c_uint64),
+        ("busiest", Busy * 8),
         ("error", ErrorRecord),
     )
 

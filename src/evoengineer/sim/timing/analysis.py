@@ -7,7 +7,7 @@ where the data came from (memory). The result is a `Work` for the model and a `L
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from evoengineer.card.profile import Profile
@@ -47,6 +47,7 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
     shape, code, counters = measured.shape, measured.code, measured.counters
     card, samples = shape.card, len(counters.samples)
     traffic = _traffic(measured, resident)
+    unseen = measured.agreed.unseen_bytes * shape.blocks / samples
     blocks = machine_blocks(code.machine)
     weigh(code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples, shape.warps)
     count_retries(code, counters, blocks)
@@ -67,12 +68,14 @@ def analyse(measured: Measured, resident: Mapping[int, float], constants: Consta
         tuple(parts),
         dict(total),
         l2_bytes,
-        traffic.dram_read,
+        traffic.dram_read + unseen,
         traffic.dram_written,
-        traffic.pieces,
+        traffic.pieces + unseen / _SECTOR_BYTES,
         _atomic_clocks(counters, shape, constants),
         contexts,
         shape.warps,
+        measured.agreed.longest,
+        _peak_clocks(sums, grown, card),
     )
     instructions = sum(b.executions * (b.last - b.first) for b in blocks) * grown
     by_line: dict[int, float] = defaultdict(float, waits)
@@ -120,7 +123,7 @@ def _traffic(measured: Measured, resident: Mapping[int, float]) -> Traffic:
     shape, counters = measured.shape, measured.counters
     traced = sum(s.traced for s in counters.sites)
     seen = sum(s.sectors for s in counters.sites)
-    scale = seen / traced if traced else 1.0
+    untraced = seen / traced if traced else 1.0
     wave = shape.resident * shape.card.sm_count
     return grid_traffic(
         measured.footprints,
@@ -129,9 +132,10 @@ def _traffic(measured: Measured, resident: Mapping[int, float]) -> Traffic:
         shape.grid,
         wave,
         shape.card.l2_bytes,
-        scale,
+        measured.agreed.scale,
         resident,
         shape.l1_bytes,
+        untraced,
     )
 
 
@@ -199,15 +203,27 @@ def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:
     return sums
 
 
+def _operations(sums: Mapping[str, float]) -> Iterator[tuple[str, str, float]]:
+    """Group (flops or matrix), type and number of what the samples computed."""
+    for name, value in sums.items():
+        group, _, kind = name.partition(" ")
+        if group in ("flops", "matrix") and kind:
+            yield group, kind, value
+
+
+def _peak_clocks(sums: Mapping[str, float], grown: float, card: Profile) -> float:
+    """The grid's floating-point operations at the rate of the units that do them, if nothing else stood in the way."""
+    clocks = 0.0
+    for group, kind, value in _operations(sums):
+        rate = scalar_rate(card, kind) if group == "flops" else tensor_rate(card, kind)
+        clocks += value * grown / 2 / rate / card.sm_count
+    return clocks
+
+
 def compute_share(
     sums: Mapping[str, float], grown: float, card: Profile, time_ns: float
 ) -> tuple[float, float]:
     """Floating-point operations of the grid, and their part of what the card could do in that time."""
-    flops = clocks = 0.0
-    for name, value in sums.items():
-        group, _, kind = name.partition(" ")
-        if group in ("flops", "matrix") and kind:
-            rate = scalar_rate(card, kind) if group == "flops" else tensor_rate(card, kind)
-            flops += value * grown
-            clocks += value * grown / 2 / rate / card.sm_count
+    flops = grown * sum(value for _, _, value in _operations(sums))
+    clocks = _peak_clocks(sums, grown, card)
     return flops, clocks / (time_ns * card.clock_khz / 1e6) if time_ns else 0.0

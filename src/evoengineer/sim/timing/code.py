@@ -28,6 +28,8 @@ _BYPASSING = frozenset({"cg", "cv", "volatile", "acquire", "relaxed", "L1::no_al
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
+    """PTX blocks and sites of a kernel with the machine code that ptxas made of them, joined by PTX lines."""
+
     machine: MachineCode
     estimated: bool  # made from PTX, as there is no machine code
     block_of_line: dict[int, int]  # PTX line → number of its PTX block among those of all functions
@@ -37,6 +39,7 @@ class KernelCode:
     flops: tuple[dict[str, int], ...]  # per PTX block: type → operations per lane
     matrix: tuple[dict[str, int], ...]  # per PTX block: type → multiply-adds per warp
     instructions: tuple[int, ...]  # per PTX block
+    block_of_site: dict[int, int]  # site → number of its PTX block
     atomic_sites: frozenset[int]
     image_sites: frozenset[int]  # textures and surfaces
 
@@ -90,7 +93,7 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
     widths = _widths(program, memory, code if machine else None)
     return KernelCode(
         code, machine is None, block_of_line, site_of_line, source_of_line, widths, tuple(flops), tuple(matrix),
-        tuple(counts), atomics, images,
+        tuple(counts), {s: number for _, s, number in memory}, atomics, images,
     )  # fmt: skip
 
 

@@ -6,10 +6,12 @@ import ctypes as c
 from dataclasses import dataclass
 
 GLOBAL, SHARED, LOCAL, ELSEWHERE = range(4)
-_ROOM = 4096  # footprints
+_ROOM = 16384  # footprints
 
 
 class SiteTotal(c.Structure):
+    """ctypes mirror of SiteTotal in runtime/caches.cpp; `SiteCount` says what the fields are."""
+
     _fields_ = (
         ("requests", c.c_double * 4),
         ("lanes", c.c_double),

@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evoengineer.sim.timing.analysis import Analysis
-from evoengineer.sim.timing.counters import SHARED
-from evoengineer.sim.timing.profile import LaunchProfile
+from evoengineer.sim.timing.counters import GLOBAL, SHARED
+from evoengineer.sim.timing.profile import BOUND_KINDS, Finding, FindingKind, LaunchProfile
 from evoengineer.sim.timing.shape import Measured
 
 _MOST_FINDINGS, _MOST_KERNELS = 3, 3
+Weighed = tuple[float, Finding]  # the more important, the larger
 _NAMES = {
     "latency": "latency", "dram": "DRAM bandwidth", "l2": "L2 bandwidth", "atomics": "atomics to one address",
-    "issue": "instruction issue", "fma": "FP32 units", "alu": "integer units", "half": "FP16 units",
+    "issue": "instruction issue", "fma": "FP32 units", "alu": "integer units",
+    "imad": "integer multipliers", "half": "FP16 units",
     "fp64": "FP64 units", "sfu": "special function units", "uniform": "uniform units", "tensor": "tensor cores",
-    "lsu": "load/store unit", "constant": "constant cache", "texture": "texture units",
+    "lsu": "load/store unit", "barrier": "barriers", "constant": "constant cache", "texture": "texture units",
     "l1 fill": "L2-to-L1 bandwidth", "start": "launch overhead",
+    "longest block": "the block with most work", "peak": "peak arithmetic",
 }  # fmt: skip
 
 
@@ -25,7 +27,7 @@ def bound_name(bound: str) -> str:
     return _NAMES.get(bound, bound)
 
 
-def findings_of(profile: LaunchProfile, measured: Measured, analysis: Analysis) -> LaunchProfile:
+def with_findings(profile: LaunchProfile, measured: Measured) -> LaunchProfile:
     """The profile with its findings, most important first."""
     found = [
         *_uncoalesced(profile, measured),
@@ -38,16 +40,14 @@ def findings_of(profile: LaunchProfile, measured: Measured, analysis: Analysis) 
         *_good(profile),
     ]
     found.sort(key=lambda each: -each[0])
-    return replace(profile, findings=tuple(text for _, text in found[:_MOST_FINDINGS]))
+    return replace(profile, findings=tuple(finding for _, finding in found[:_MOST_FINDINGS]))
 
 
-def _uncoalesced(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]]:
-    from evoengineer.sim.timing.report import worst_site
-
+def _uncoalesced(p: LaunchProfile, measured: Measured) -> list[Weighed]:
     if not 0 < p.bytes_per_sector < 24:
         return []
     text = f"global accesses use {p.bytes_per_sector:.0f} of 32 bytes per sector"
-    site = worst_site(measured)
+    site = _worst_site(measured)
     if site is not None:
         count = measured.counters.sites[site]
         place = _place(measured, site)
@@ -55,15 +55,11 @@ def _uncoalesced(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]
         text += f": {place} touches {per_request:.0f} sectors per request"
         if abs(count.stride) > 16:
             text += f", its lanes are {abs(count.stride)} B apart"
-    return [
-        (
-            3 * (1 - p.bytes_per_sector / 32) * (0.3 + _share(p, "dram", "l2", "lsu", "l1 fill", "latency")),
-            text,
-        )
-    ]
+    waiting = _share(p, "dram", "l2", "lsu", "l1 fill", "latency")
+    return [(3 * (1 - p.bytes_per_sector / 32) * (0.3 + waiting), Finding(FindingKind.UNCOALESCED, text))]
 
 
-def _conflicts(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]]:
+def _conflicts(p: LaunchProfile, measured: Measured) -> list[Weighed]:
     if p.bank_conflicts < 1.2:
         return []
     sites = [(s.wavefronts - s.least, n) for n, s in enumerate(measured.counters.sites) if s.requests[SHARED]]
@@ -74,74 +70,84 @@ def _conflicts(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]]:
         f"shared memory bank conflicts: {p.bank_conflicts:.1f}x the wavefronts needed; "
         f"{_place(measured, worst)} is {ways:.0f}-way"
     )
-    return [(2.5 * (1 - 1 / p.bank_conflicts) * (0.2 + _share(p, "lsu", "latency")), text)]
+    weight = 2.5 * (1 - 1 / p.bank_conflicts) * (0.2 + _share(p, "lsu", "latency"))
+    return [(weight, Finding(FindingKind.BANK_CONFLICTS, text))]
 
 
-def _divergence(p: LaunchProfile) -> list[tuple[float, str]]:
+def _divergence(p: LaunchProfile) -> list[Weighed]:
     if p.active_lanes > 24:
         return []
     text = f"only {p.active_lanes:.1f} of 32 lanes are active per instruction (divergence or small blocks)"
-    return [(1 - p.active_lanes / 32, text)]
+    return [(1 - p.active_lanes / 32, Finding(FindingKind.DIVERGENCE, text))]
 
 
-def _latency(p: LaunchProfile) -> list[tuple[float, str]]:
-    if _share(p, "latency") < 0.3:
+def _latency(p: LaunchProfile) -> list[Weighed]:
+    share = _share(p, "latency")
+    if share < 0.3:
         return []
-    lead = (
-        "latency-bound"
-        if p.bound == "latency"
-        else f"latency is {100 * _share(p, 'latency'):.0f}% of the time"
-    )
-    help_ = "more independent work per thread" + (
-        "" if p.occupancy_percent > 90 else " or more resident warps"
-    )
+    lead = "latency-bound" if p.bound == "latency" else f"latency is {100 * share:.0f}% of the time"
+    more = "" if p.occupancy_percent > 90 else " or more resident warps"
     text = (
         f"{lead}: {p.occupancy_percent:.0f}% occupancy (limited by {p.occupancy_limit}) does not hide it; "
-        f"{help_} would help"
+        f"more independent work per thread{more} would help"
     )
-    return [(1.2 * _share(p, "latency"), text)]
+    return [(1.2 * share, Finding(FindingKind.LATENCY_BOUND, text))]
 
 
-def _spills(p: LaunchProfile) -> list[tuple[float, str]]:
+def _spills(p: LaunchProfile) -> list[Weighed]:
     if p.spill_bytes < 16:
         return []
-    return [(0.6, f"{p.spill_bytes} bytes per thread of register spills at {p.registers} registers")]
+    text = f"{p.spill_bytes} bytes per thread of register spills at {p.registers} registers"
+    return [(0.6, Finding(FindingKind.SPILLS, text))]
 
 
-def _atomics(p: LaunchProfile) -> list[tuple[float, str]]:
-    if _share(p, "atomics") < 0.1:
+def _atomics(p: LaunchProfile) -> list[Weighed]:
+    share = _share(p, "atomics")
+    if share < 0.1:
         return []
-    share = 100 * _share(p, "atomics")
-    return [(1.5 * _share(p, "atomics"), f"atomics to one address serialise: {share:.0f}% of the time")]
+    text = f"atomics to one address serialise: {100 * share:.0f}% of the time"
+    return [(1.5 * share, Finding(FindingKind.ATOMICS, text))]
 
 
-def _small_grid(p: LaunchProfile, measured: Measured) -> list[tuple[float, str]]:
+def _small_grid(p: LaunchProfile, measured: Measured) -> list[Weighed]:
     card = measured.shape.card
     if p.blocks >= card.sm_count:
         return []
     text = f"the grid has {p.blocks} blocks for {card.sm_count} multiprocessors: most of the card is idle"
-    return [(1 - p.blocks / card.sm_count, text)]
+    return [(1 - p.blocks / card.sm_count, Finding(FindingKind.SMALL_GRID, text))]
 
 
-def _good(p: LaunchProfile) -> list[tuple[float, str]]:
+def _good(p: LaunchProfile) -> list[Weighed]:
     if p.memory_percent >= 80:
-        return [
-            (0.5, f"at {p.memory_percent:.0f}% of DRAM bandwidth: only moving fewer bytes makes it faster")
-        ]
+        text = f"at {p.memory_percent:.0f}% of DRAM bandwidth: only moving fewer bytes makes it faster"
+        return [(0.5, Finding(FindingKind.DRAM_BOUND, text))]
     if p.compute_percent >= 70:
-        return [
-            (0.5, f"at {p.compute_percent:.0f}% of peak arithmetic: only fewer operations make it faster")
-        ]
+        text = f"at {p.compute_percent:.0f}% of peak arithmetic: only fewer operations make it faster"
+        return [(0.5, Finding(FindingKind.COMPUTE_BOUND, text))]
     share = p.shares.get(p.bound, 0.0)
     if p.bound == "start":
-        return [(0.4, "launch overhead dominates: the kernel is too small to matter, fuse or batch it")]
-    if p.bound not in ("latency", "dram", "atomics") and share > 0.4:
-        return [(0.4, f"the bottleneck: {bound_name(p.bound)}, {100 * share:.0f}% of the time")]
-    return []
+        text = "launch overhead dominates: the kernel is too small to matter, fuse or batch it"
+    elif p.bound not in ("latency", "dram", "atomics") and share > 0.4:
+        text = f"the bottleneck: {bound_name(p.bound)}, {100 * share:.0f}% of the time"
+    else:
+        return []
+    return [(0.4, Finding(BOUND_KINDS[p.bound], text))]
 
 
 def _share(p: LaunchProfile, *names: str) -> float:
     return sum(p.shares.get(name, 0.0) for name in names)
+
+
+def _worst_site(measured: Measured) -> int | None:
+    """The global access that wastes most sectors."""
+    best, most = None, 0.0
+    for site, count in enumerate(measured.counters.sites):
+        width = measured.code.width(site)
+        if count.requests[GLOBAL] and width:
+            waste = 32 * count.sectors - min(count.lanes * width, 32 * count.sectors)
+            if waste > most:
+                best, most = site, waste
+    return best
 
 
 def _place(measured: Measured, site: int) -> str:
@@ -177,11 +183,8 @@ def explain(profiles: Sequence[LaunchProfile]) -> str:
 def _describe(group: Sequence[LaunchProfile], total: float, findings: int) -> list[str]:
     p = group[0]
     mean = sum(each.time_ns for each in group) / len(group)
-    times = (
-        f"{len(group)} x {mean / 1e3:.1f} us"
-        if len(group) > 1
-        else f"{mean / 1e3:.1f} us simulated on {p.device}"
-    )
+    us = f"{mean / 1e3:.1f} us"
+    times = f"{len(group)} x {us}" if len(group) > 1 else f"{us} simulated on {p.device}"
     share = 100 * mean * len(group) / total
     name = p.kernel.partition("(")[0]
     lines = [
@@ -202,7 +205,7 @@ def _describe(group: Sequence[LaunchProfile], total: float, findings: int) -> li
     if p.hot_lines and findings > 1:
         hot = ", ".join(f"{Path(file).name}:{number} {100 * part:.0f}%" for file, number, part in p.hot_lines)
         lines.append(f"  hottest lines: {hot}")
-    lines += [f"  - {text}" for text in p.findings[:findings]]
+    lines += [f"  - {finding.text}" for finding in p.findings[:findings]]
     return lines
 
 

@@ -63,11 +63,12 @@ def grid_traffic(
     scale: float,
     resident: Mapping[int, float],
     l1_bytes: int = 0,
+    untraced: float = 1.0,
 ) -> Traffic:
-    """`wave` blocks run at a time; `scale` makes up for a trace cut short; `resident` maps allocations to the
-    fraction of them that L2 holds when the launch begins."""
+    """`wave` blocks run at a time; `scale` makes samples stand for all blocks, `untraced` makes up for a trace cut
+    short; `resident` maps allocations to the fraction of them that L2 holds when the launch begins."""
     motions = {
-        start: _motion(prints, samples, weights, grid, scale)
+        start: _motion(prints, samples, weights, grid, scale, untraced)
         for start, prints in _by_allocation(footprints).items()
     }
     blocks = grid[0] * grid[1] * grid[2]
@@ -162,6 +163,7 @@ def _motion(
     weights: Sequence[float],
     grid: tuple[int, int, int],
     scale: float,
+    untraced: float,
 ) -> Motion:
     at = {_place(samples[p.sample], grid): p for p in prints}
     largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
@@ -182,7 +184,7 @@ def _motion(
     count = sum(weights)
     read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
     written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
-    refetched = scale * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
+    refetched = scale * untraced * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
     extent = max(largest.high - largest.low, 1)
     span = max(p.high for p in prints) - min(p.low for p in prints)
     fresh = 1.0

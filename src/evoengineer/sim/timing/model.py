@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from evoengineer.card.profile import Profile
 
 _HBM_BITS = 2048  # wider buses are HBM's, which keeps check bits beside the data
+_EVEN = 1.1  # blocks whose work differs by less take equally long
 _WHOLE_ROUNDS = 8  # beyond so many rounds blocks no longer start and end together
 
 
@@ -74,10 +75,14 @@ class Work:
     atomic_clocks: float  # of the busiest line, whose updates follow one another
     contexts: float = 8.0  # parts of a multiprocessor's work that proceed independently
     warps: float = 8.0  # of a block, which proceed independently within a phase
+    longest: float = 1.0  # work of the busiest block over that of the mean block
+    peak_clocks: float = 0.0  # arithmetic of the whole grid at the card's peak
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
+    """The time of a launch and what it is made of."""
+
     time_ns: float
     terms: dict[str, float]  # ns, each as if it were alone
     shares: dict[str, float]  # of the time, summing to 1
@@ -96,9 +101,8 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     busiest = max(work.pipes, key=lambda name: (work.pipes[name], name), default="issue")
     use = work.pipes.get(busiest, 0.0) / constants.pipe_efficiency
     inner = overlap_exponent(work.warps, constants)
-    alone = constants.block_start_clocks + sum(
-        norm(inner, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases
-    )
+    working = sum(norm(inner, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases)
+    alone = constants.block_start_clocks + working
     pipe_ns = max(per_sm, rounds) * use / clocks_per_ns
     # The part of a block's time in which its busiest pipe rests: other resident blocks can fill it.
     resting = float(max(alone**exponent - use**exponent, 0.0) ** (1 / exponent))
@@ -118,6 +122,13 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
         "atomics": work.atomic_clocks / clocks_per_ns,
     }
     body = norm(exponent, *terms.values())
+    # Whatever overlaps, the busiest block takes its time, and no unit beats its peak.
+    bounds = {"peak": work.peak_clocks}
+    if work.longest > _EVEN:
+        bounds["longest block"] = constants.block_start_clocks + work.longest * working
+    for name, clocks in bounds.items():
+        if clocks / clocks_per_ns > body:
+            body = terms[name] = clocks / clocks_per_ns
     time_ns = constants.start_ns + body
     top = max(terms.values()) or 1.0
     powers = {name: (value / top) ** exponent for name, value in terms.items()}
@@ -135,6 +146,7 @@ def overlap_exponent(contexts: float, constants: Constants = CONSTANTS) -> float
 
 
 def norm(exponent: float, *values: float) -> float:
+    """The p-norm: the largest value, a little more where others come near it."""
     top = max(values, default=0.0)
     if top <= 0:
         return 0.0

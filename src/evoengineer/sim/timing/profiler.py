@@ -9,62 +9,32 @@ from __future__ import annotations
 
 import ctypes as c
 import hashlib
-import os
-import pickle
-import tempfile
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import cache
 from pathlib import Path
 
 from evoengineer.card.profile import Profile
-from evoengineer.files import cache_dir
-from evoengineer.sim.codegen.image import KernelImage
+from evoengineer.sim.codegen.image import KERNELS, KernelImage
 from evoengineer.sim.codegen.program import LinkedModule
 from evoengineer.sim.runtime.native import Memory, load_runtime
 from evoengineer.sim.timing.analysis import analyse
 from evoengineer.sim.timing.code import KernelCode, kernel_code
 from evoengineer.sim.timing.counters import read_counters, replay
-from evoengineer.sim.timing.memory import kept_fraction
-from evoengineer.sim.timing.profile import LaunchProfile
+from evoengineer.sim.timing.profile import ENOUGH_AGREEMENT, LaunchProfile
 from evoengineer.sim.timing.ptxas import Assembler, Resources
 from evoengineer.sim.timing.report import launch_profile
+from evoengineer.sim.timing.residency import Residency, Stretch
 from evoengineer.sim.timing.sampling import choose_blocks, weigh_blocks
 from evoengineer.sim.timing.sass import MachineCode, read_code
 from evoengineer.sim.timing.shape import Measured, Shape
+from evoengineer.sim.timing.totals import Totals, agree
 
 TRACED_REQUESTS = 400_000  # of all samples together
 _LEAST_TRACE = 256  # per warp
 _REMEMBERED = 4096
 _MANY_BLOCKS = 4096  # in a larger grid edges matter less, and its blocks are often larger: fewer are counted
 _LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
-
-
-class Residency:
-    """Which allocations the L2 holds, and how much of each, least recently used first."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._held: OrderedDict[int, float] = OrderedDict()
-
-    def fractions(self, touched: dict[int, float]) -> dict[int, float]:
-        """Of what a launch will touch: the part that is there, and stays until it is wanted."""
-        kept = kept_fraction(sum(touched.values()), self._capacity)
-        return {
-            start: kept * min(self._held.get(start, 0.0) / size, 1.0)
-            for start, size in touched.items()
-            if size
-        }
-
-    def touch(self, touched: dict[int, float]) -> None:
-        for start, size in touched.items():
-            self._held.pop(start, None)
-            self._held[start] = min(size, float(self._capacity))
-        while len(self._held) > 1 and sum(self._held.values()) > self._capacity:
-            self._held.popitem(last=False)
-
-    def forget(self, start: int) -> None:
-        self._held.pop(start, None)
 
 
 @cache
@@ -75,37 +45,32 @@ def _reader_version() -> str:
     return hashlib.sha256(b"".join((here / name).read_bytes() for name in names)).hexdigest()
 
 
-class _KeptCode:
-    """A kernel's code on disk, beside its plan: reading PTX and cubin again takes a while for large kernels."""
-
-    def __init__(self, image: KernelImage, cubin: bytes) -> None:
-        digest = hashlib.sha256(_reader_version().encode() + cubin).hexdigest()[:16]
-        self._path = cache_dir("kernels") / f"{image.key}.{digest}.code"
-
-    def load(self) -> KernelCode | None:
-        try:
-            found = pickle.loads(self._path.read_bytes())
-        except (OSError, pickle.PickleError, EOFError, AttributeError, ImportError):
-            return None  # absent, or cut off by a full disk: it is made again
-        return found if isinstance(found, KernelCode) else None
-
-    def save(self, code: KernelCode) -> None:
-        handle, partial = tempfile.mkstemp(dir=self._path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(pickle.dumps(code, protocol=5))
-        os.replace(partial, self._path)
-
-
 class Profiler:
-    def __init__(self, card: Profile, memory: Memory, sample_blocks: int, sample_seed: int = 0) -> None:
+    """Of one device: its modules, their code, the launches that were counted, and what L2 holds."""
+
+    def __init__(
+        self,
+        card: Profile,
+        memory: Memory,
+        sample_blocks: int,
+        sample_seed: int,
+        missed: dict[Hashable, frozenset[int]],
+    ) -> None:
+        """`missed` are blocks of kernels and grids that earlier samples did not stand for; it is added to."""
         self._card, self._memory, self._limit, self._seed = card, memory, sample_blocks, sample_seed
         self._assemblers: dict[str, Assembler] = {}
         self._machine: dict[str, dict[str, MachineCode]] = {}
         self._codes: dict[str, KernelCode] = {}
         self._measured: OrderedDict[Hashable, Measured] = OrderedDict()
         self._buffers: dict[Hashable, tuple[int, ...]] = {}
-        self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, float]]] = {}
+        self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, Stretch]]] = {}
+        self._missed = missed
         self.residency = Residency(card.l2_bytes)
+
+    def touched(self, start: int, address: int, size: int) -> None:
+        """A copy or fill has written there."""
+        low = address - start
+        self.residency.touch({start: Stretch(low, low + size, float(size))})
 
     def assemble(self, module: LinkedModule) -> None:
         """Start ptxas on a module's texts; results are asked for when the first kernel has been counted."""
@@ -113,11 +78,14 @@ class Profiler:
             if text not in self._assemblers and ".entry" in text:
                 self._assemblers[text] = Assembler(text, self._card.sm)
 
-    def samples(self, grid: tuple[int, int, int]) -> tuple[int, ...]:
+    def samples(self, image: KernelImage, grid: tuple[int, int, int]) -> tuple[int, ...]:
+        """Blocks to count; those with most work among them, if samples without them told something else last time."""
         many = grid[0] * grid[1] * grid[2] > _MANY_BLOCKS
-        return choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit, self._seed)
+        chosen = choose_blocks(grid, max(2 * self._limit // 3, 1) if many else self._limit, self._seed)
+        return tuple(sorted({*chosen, *self._missed.get((image.key, grid), ())}))
 
     def trace_limit(self, samples: int, warps: int) -> int:
+        """How many requests of each warp the cache model may see."""
         return max(TRACED_REQUESTS // max(samples * warps, 1), _LEAST_TRACE)
 
     def resources(self, image: KernelImage, guess: int) -> Resources:
@@ -128,19 +96,21 @@ class Profiler:
         return known or Resources(guess, 0, 0, estimated=True)
 
     def code(self, image: KernelImage) -> KernelCode:
+        """A kernel's code as the model needs it, from disk if it was read before."""
         if image.key not in self._codes:
             text = image.module.texts[image.module.text_of.get(image.kernel, 0)]
             assembler = self._assemblers.get(text)
             cubin = assembler.result().cubin if assembler else b""
-            kept = _KeptCode(image, cubin)
-            found = kept.load()
+            # Reading PTX and cubin again would take a while for large kernels.
+            key = f"{image.key}.{hashlib.sha256(_reader_version().encode() + cubin).hexdigest()[:16]}.code"
+            found = KERNELS.get_object(key, KernelCode)
             if found is None:
                 if text not in self._machine:
                     self._machine[text] = read_code(cubin) if cubin else {}
                 own = image.module.text_of.get(image.kernel, 0)
                 names = frozenset(name for name, number in image.module.text_of.items() if number == own)
                 found = kernel_code(image.program, self._machine[text].get(image.kernel), names)
-                kept.save(found)
+                KERNELS.put_object(key, found)
             self._codes[image.key] = found
         return self._codes[image.key]
 
@@ -165,6 +135,7 @@ class Profiler:
         return tuple(parts)
 
     def known(self, key: Hashable) -> bool:
+        """Whether an earlier launch with that key was counted."""
         return key in self._measured
 
     def buffers(self, params: bytes, words: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
@@ -183,13 +154,14 @@ class Profiler:
         image: KernelImage,
         samples: tuple[int, ...],
         buffers: tuple[int, ...] = (),
+        totals: Totals | None = None,
     ) -> None:
-        """Read the counters of the launch that has just run."""
+        """Read the counters of the launch that has just run; `totals` unless only the samples did."""
         self._buffers[key] = buffers
         runtime = load_runtime()
         sites = len(image.plan.sites)
         code = self.code(image)
-        weights = weigh_blocks(shape.grid, samples)
+        weights = weigh_blocks(shape.grid, samples, self._missed.get((image.key, shape.grid), frozenset()))
         counters = read_counters(runtime, samples, weights, code.instructions, sites)
         share = max(shape.resident, 1)
         caches, footprints = replay(
@@ -200,7 +172,10 @@ class Profiler:
             self._card.l2_bytes // (share * self._card.sm_count),
         )
         runtime.rt_count_release()
-        self._measured[key] = Measured(shape, code, counters, tuple(caches), tuple(footprints))
+        agreed = agree(counters, tuple(caches), totals, shape.blocks, code)
+        if totals is not None and agreed.disagreement > ENOUGH_AGREEMENT:
+            self._missed[image.key, shape.grid] = frozenset(block for block, _ in totals.busiest)
+        self._measured[key] = Measured(shape, code, agreed, tuple(footprints))
         while len(self._measured) > _REMEMBERED:
             old, _ = self._measured.popitem(last=False)
             self._evaluated.pop(old, None)
@@ -212,11 +187,11 @@ class Profiler:
         cold = self._evaluated.get(key)
         if cold is None:
             analysis = analyse(measured, {})
-            cold = (launch_profile(name, measured, analysis), dict(analysis.traffic.touched))
+            cold = (launch_profile(name, measured, analysis), _stretches(measured, analysis.traffic.touched))
             self._evaluated[key] = cold
         profile, touched = cold
         moved = dict(zip(self._buffers.get(key, ()), buffers, strict=False))
-        here = {moved.get(start, start): size for start, size in touched.items()}
+        here = {moved.get(start, start): stretch for start, stretch in touched.items()}
         held = self.residency.fractions(here)
         fractions = {
             start: round(held.get(moved.get(start, start), 0.0), 2)
@@ -234,5 +209,16 @@ class Profiler:
         return profile
 
 
+def _stretches(measured: Measured, touched: Mapping[int, float]) -> dict[int, Stretch]:
+    """Where in each allocation its touched bytes lie. The first and the last block of a grid are always sampled."""
+    found = {}
+    for start, size in touched.items():
+        prints = [each for each in measured.footprints if each.allocation == start]
+        low, high = min(each.low for each in prints), max(each.high for each in prints)
+        found[start] = Stretch(low - start, high - start, min(size, float(high - low)))
+    return found
+
+
 def count_bytes_array(code: KernelCode) -> c.Array[c.c_uint8]:
+    """Widths and kinds of all sites, as the runtime wants them."""
     return (c.c_uint8 * max(len(code.count_bytes), 1)).from_buffer_copy(code.count_bytes or b"\0")

@@ -1,31 +1,29 @@
 """NVIDIA's assembler on a module's PTX: registers, spills, shared memory and machine code of each kernel.
 
-One run per PTX text, started in the background when the module is loaded and kept on disk by the hash of the
-text. Without ptxas (or if it refuses) the figures are estimates, and say so.
+One run per PTX text, started in the background when the module is loaded; what came of it is kept on disk. The
+ptxas is the one that builds use. Without it (or if it refuses) the figures are estimates, and say so.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-import shutil
 import subprocess
-import tempfile
 import threading
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from evoengineer.files import cache_dir
+from evoengineer.errors import ToolchainError
+from evoengineer.files import Cache, digest, scratch_folder
+from evoengineer.toolchain.compilers import find_toolchain
+from evoengineer.toolchain.ptxas import parse_usage
+from evoengineer.toolchain.toolkit import file_identity, toolkit_of
 
 _LOWEST = 75  # of CUDA 13's ptxas
 # Volta's multiprocessor holds as many threads as GA100's, twice as many as Turing's: ptxas spends registers alike.
 _FOR_VOLTA = 80
 _TIMEOUT_SECONDS = 120
-_USED = re.compile(r"Used (\d+) registers")
-_SPILL = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_ASSEMBLED = Cache("ptxas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +65,11 @@ class Assembler:
 
 @cache
 def find_ptxas() -> Path | None:
-    """ptxas beside the nvcc that compiles programs, else on PATH."""
-    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    if home and (Path(home) / "bin/ptxas").is_file():
-        return Path(home) / "bin/ptxas"
-    found = shutil.which("ptxas")
-    if found:
-        return Path(found)
-    from evoengineer.errors import ToolchainError
-    from evoengineer.toolchain.compilers import find_toolchain
-
+    """The ptxas of the nvcc that compiles programs."""
     try:
-        beside = find_toolchain().nvcc.parent / "ptxas"
+        return toolkit_of(find_toolchain()).assembler
     except ToolchainError:
         return None
-    return beside if beside.is_file() else None
 
 
 def _assemble(text: str, sm: int) -> Assembly:
@@ -89,20 +77,26 @@ def _assemble(text: str, sm: int) -> Assembly:
     wanted = max(sm if sm >= _LOWEST else _FOR_VOLTA, int(target.group(1)) if target else 0)
     suffix = target.group(2) if target and int(target.group(1)) == wanted else ""
     arch = f"sm_{wanted}{suffix}"
-    key = hashlib.sha256(f"{arch}\0{text}".encode()).hexdigest()[:40]
-    directory = cache_dir("ptxas")
-    code, notes = directory / f"{key}.cubin", directory / f"{key}.txt"
-    try:
-        return Assembly(_resources(notes.read_text()), code.read_bytes())
-    except OSError:
-        pass
     ptxas = find_ptxas()
     if ptxas is None:
         return Assembly({}, b"")
-    with tempfile.TemporaryDirectory(prefix="evoengineer-") as scratch:
-        source, output = Path(scratch) / "kernel.ptx", Path(scratch) / "kernel.cubin"
+    key = digest(file_identity(ptxas), arch, text)
+    kept = _ASSEMBLED.get_object(key, tuple)
+    if kept is None:
+        kept = _run_ptxas(ptxas, arch, text)
+        if kept is None:
+            return Assembly({}, b"")
+        _ASSEMBLED.put_object(key, kept)
+    said, cubin = kept
+    return Assembly(_resources(said), cubin)
+
+
+def _run_ptxas(ptxas: Path, arch: str, text: str) -> tuple[str, bytes] | None:
+    """What it says and makes; None if it refuses the text."""
+    with scratch_folder() as scratch:
+        source, output = scratch / "kernel.ptx", scratch / "kernel.cubin"
         source.write_text(text)
-        whole = [] if ".extern .func" not in text else ["-c"]
+        whole = ["-c"] if ".extern .func" in text else []
         command = [
             str(ptxas),
             "-v",
@@ -114,30 +108,13 @@ def _assemble(text: str, sm: int) -> Assembly:
             str(output),
         ]
         run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
-        if run.returncode:
-            return Assembly({}, b"")
-        said = run.stdout + run.stderr
-        _save(code, output.read_bytes())
-        _save(notes, said.encode())
-        return Assembly(_resources(said), code.read_bytes())
-
-
-def _save(path: Path, data: bytes) -> None:
-    handle, partial = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(partial, path)
+        return None if run.returncode else (run.stdout + run.stderr, output.read_bytes())
 
 
 def _resources(said: str) -> dict[str, Resources]:
-    found: dict[str, Resources] = {}
-    name, stack, spill = "", 0, 0
-    for line in said.splitlines():
-        if entry := _ENTRY.search(line):
-            name, stack, spill = entry.group(1), 0, 0
-        elif (sizes := _SPILL.search(line)) and name:
-            stack, spill = int(sizes.group(1)), int(sizes.group(2)) + int(sizes.group(3))
-        elif (used := _USED.search(line)) and name:
-            found[name] = Resources(int(used.group(1)), spill, stack)
-            name = ""
-    return found
+    return {
+        each.symbol: Resources(
+            each.registers, each.spill_store_bytes + each.spill_load_bytes, each.stack_bytes
+        )
+        for each in parse_usage(said)
+    }

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from evoengineer.sim.timing.analysis import Analysis, compute_share
-from evoengineer.sim.timing.counters import GLOBAL
+from evoengineer.sim.timing.explain import with_findings
 from evoengineer.sim.timing.profile import LaunchProfile
 from evoengineer.sim.timing.shape import Measured
 from evoengineer.toolchain.demangle import demangle
@@ -15,8 +15,6 @@ _HOT_LINES = 3
 
 
 def launch_profile(name: str, measured: Measured, analysis: Analysis) -> LaunchProfile:
-    from evoengineer.sim.timing.explain import findings_of
-
     shape, sums, card = measured.shape, analysis.sums, measured.shape.card
     grown = shape.blocks / len(measured.counters.samples)
     time_ns = analysis.prediction.time_ns
@@ -64,9 +62,10 @@ def launch_profile(name: str, measured: Measured, analysis: Analysis) -> LaunchP
         hot_lines=_hot_lines(measured, analysis),
         findings=(),
         sampled_blocks=len(measured.counters.samples),
+        disagreement=measured.agreed.disagreement,
         blocks=shape.blocks,
     )
-    return findings_of(profile, measured, analysis)
+    return with_findings(profile, measured)
 
 
 def _hot_lines(measured: Measured, analysis: Analysis) -> tuple[tuple[str, int, float], ...]:
@@ -78,15 +77,3 @@ def _hot_lines(measured: Measured, analysis: Analysis) -> tuple[tuple[str, int, 
     total = sum(analysis.waits.values()) or 1.0
     order = sorted(spent, key=lambda place: (-spent[place], place))[:_HOT_LINES]
     return tuple((file, number, spent[file, number] / total) for file, number in order)
-
-
-def worst_site(measured: Measured) -> int | None:
-    """The global access that wastes most sectors."""
-    best, most = None, 0.0
-    for site, count in enumerate(measured.counters.sites):
-        width = measured.code.width(site)
-        if count.requests[GLOBAL] and width:
-            waste = 32 * count.sectors - min(count.lanes * width, 32 * count.sectors)
-            if waste > most:
-                best, most = site, waste
-    return best

@@ -48,23 +48,27 @@ def choose_blocks(grid: tuple[int, int, int], limit: int, seed: int = 0) -> tupl
     return tuple(sorted(chosen))
 
 
-def weigh_blocks(grid: tuple[int, int, int], samples: tuple[int, ...]) -> tuple[float, ...]:
+def weigh_blocks(
+    grid: tuple[int, int, int], samples: tuple[int, ...], unlike: frozenset[int] = frozenset()
+) -> tuple[float, ...]:
     """How many blocks each sample stands for, over the mean.
 
     Blocks at the upper end of an axis often have less to do, and are sampled more often than their number
-    deserves: samples stand for the blocks that are at the same ends as they are.
+    deserves: samples stand for the blocks that are at the same ends as they are. Those that are `unlike` the
+    others stand for themselves.
     """
 
     def ends(index: int) -> tuple[bool, ...]:
         place = (index % grid[0], index // grid[0] % grid[1], index // grid[0] // grid[1])
         return tuple(extent > 1 and at == extent - 1 for at, extent in zip(place, grid, strict=True))
 
-    kinds = [ends(index) for index in samples]
-    population: dict[tuple[bool, ...], int] = {}
-    for kind in set(kinds):
+    kinds = {index: ends(index) for index in samples if index not in unlike}
+    shares: dict[tuple[bool, ...], float] = {}  # blocks for each sample of a kind
+    for kind in set(kinds.values()):
         count = 1
         for at_end, extent in zip(kind, grid, strict=True):
             count *= 1 if at_end else max(extent - 1, 1)
-        population[kind] = count
-    total = sum(population.values())
-    return tuple(len(samples) * population[kind] / total / kinds.count(kind) for kind in kinds)
+        count -= sum(ends(index) == kind for index in unlike)
+        shares[kind] = max(count, 1) / list(kinds.values()).count(kind)
+    stood_for = [shares[kinds[index]] if index in kinds else 1.0 for index in samples]
+    return tuple(len(samples) * blocks / sum(stood_for) for blocks in stood_for)

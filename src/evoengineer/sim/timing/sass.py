@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 
 from evoengineer.sim.timing import opcodes
+from evoengineer.toolchain.elf import NO_BITS, read_sections, text_at
 
 _LINES = ".nv_debug_line_sass"
 _NO_BARRIER = 7
@@ -20,6 +21,8 @@ _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 16)
 
 @dataclass(frozen=True, slots=True)
 class MachineInstr:
+    """A machine instruction: what the scheduler knows of it, and where it comes from."""
+
     operation: int  # low nine bits, see opcodes
     pipe: str
     stall: int  # clocks before the warp may issue its next instruction
@@ -41,7 +44,7 @@ class MachineCode:
 
 def read_code(cubin: bytes) -> dict[str, MachineCode]:
     """Machine code of all kernels in a cubin, by name."""
-    sections = _sections(cubin)
+    sections = {each.name: each.data for each in read_sections(cubin) if each.kind != NO_BITS}
     lines = _line_tables(sections)
     found = {}
     for name, data in sections.items():
@@ -55,24 +58,6 @@ def _architecture(cubin: bytes) -> int:
     """Of an ELF file's flags, which toolkits before 13 arranged in another way."""
     flags = int.from_bytes(cubin[0x30:0x34], "little")
     return flags & 0xFF if flags & 0xFF >= _OLDEST else flags >> 8 & 0xFF
-
-
-def _sections(cubin: bytes) -> dict[str, bytes]:
-    if cubin[:4] != b"\x7fELF":
-        raise ValueError("not a cubin")
-    (table,) = struct.unpack_from("<Q", cubin, 0x28)
-    count, names_at = struct.unpack_from("<HH", cubin, 0x3C)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, table + 64 * i) for i in range(count)]
-    names = headers[names_at][4]
-    found = {}
-    for name, kind, _, _, offset, size, *_ in headers:
-        if kind != 8:  # SHT_NOBITS
-            found[_string(cubin, names + name)] = cubin[offset : offset + size]
-    return found
-
-
-def _string(data: bytes, start: int) -> str:
-    return data[start : data.index(b"\0", start)].decode()
 
 
 def _offset(low: int, architecture: int) -> int:
@@ -131,7 +116,7 @@ def _line_tables(sections: dict[str, bytes]) -> dict[str, dict[int, int]]:
     for at in range(0, len(relocations), entry):
         offset, info = struct.unpack_from("<QQ", relocations, at)
         (name,) = struct.unpack_from("<I", symbols, 24 * (info >> 32))
-        owner[offset] = _string(strings, name)
+        owner[offset] = text_at(strings, name)
     tables: dict[str, dict[int, int]] = {}
     start = 0
     while start < len(data):

@@ -9,6 +9,7 @@ from evoengineer.card.profile import Profile
 from evoengineer.sim.timing.code import KernelCode
 from evoengineer.sim.timing.counters import Counters, Footprint, SiteCache
 from evoengineer.sim.timing.ptxas import Resources
+from evoengineer.sim.timing.totals import Agreed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Shape:
         return -(-self.threads // 32)
 
     def limits(self) -> dict[str, int]:
+        """Blocks per multiprocessor that each resource allows."""
         kernel = KernelResources(self.threads, self.shared_bytes, self.resources.registers)
         return occupancy_limits(self.card, kernel)
 
@@ -66,6 +68,13 @@ class Measured:
 
     shape: Shape
     code: KernelCode
-    counters: Counters
-    caches: tuple[SiteCache, ...]
+    agreed: Agreed
     footprints: tuple[Footprint, ...]
+
+    @property
+    def counters(self) -> Counters:
+        return self.agreed.counters
+
+    @property
+    def caches(self) -> tuple[SiteCache, ...]:
+        return self.agreed.caches

@@ -1,14 +1,17 @@
-"""What the client (`cudart/`, or `device.py`) and the device process say to each other.
+"""What the client (`cudart/`, or `device.py`), the owner (`control.py`) and the device process say to each other.
 
 A command is a header and a payload over a Unix socket. A command with REPLY is answered, in order; the
 others are not, and their failures show as the sticky error of later replies. `cudart/wire.h` is the same in
-C++: keep the two in step. This module owns the layout; it does not carry out anything.
+C++: keep the two in step. On the control socket a request is a JSON object and bytes that go with it, and so is
+its answer. This module owns the layout; it does not carry out anything.
 """
 
 import enum
+import json
 import socket
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 VERSION = 1
 
@@ -38,6 +41,25 @@ class Op(enum.IntEnum):
     HOST_REGISTER = 22
     HOST_UNREGISTER = 23
     STREAM_CREATE = 24
+
+
+class CudaError(enum.IntEnum):
+    """Those of cudaError that the device process itself answers with; reports of kernels have more."""
+
+    INVALID_VALUE = 1
+    OUT_OF_MEMORY = 2
+    INVALID_CONFIGURATION = 9
+    INVALID_IMAGE = 200
+    NO_KERNEL_IMAGE = 209
+    INVALID_PTX = 218
+    INVALID_HANDLE = 400
+    TIMEOUT = 702
+    ALREADY_REGISTERED = 712
+    NOT_REGISTERED = 713
+    LAUNCH_FAILURE = 719
+    COOPERATIVE_TOO_LARGE = 720
+    NOT_SUPPORTED = 801
+    UNKNOWN = 999
 
 
 REPLY, OUTPUT = 1, 2  # flags of a command
@@ -75,6 +97,7 @@ VARIABLE_SPACES = ("global", "const", "managed")
 STREAM = struct.Struct("<II")  # stream, flags
 TEXTURE = struct.Struct("<IIQQQQQQ4iiII3iiii4fiifff")  # TextureBody in wire.h
 LEVEL = struct.Struct("<QQQQQ")  # address, width, height, depth, pitch
+FRAME = struct.Struct("<QQ")  # control socket: bytes of JSON, bytes of data
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +122,18 @@ def receive(sock: socket.socket, size: int) -> bytes:
 def read_reply(sock: socket.socket) -> Reply:
     status, sticky, result_bytes, output_bytes = REPLY_HEADER.unpack(receive(sock, REPLY_HEADER.size))
     return Reply(status, sticky, receive(sock, result_bytes), receive(sock, output_bytes))
+
+
+def send_frame(sock: socket.socket, head: dict[str, Any], data: bytes = b"") -> None:
+    text = json.dumps(head).encode()
+    sock.sendall(FRAME.pack(len(text), len(data)) + text + data)
+
+
+def receive_frame(sock: socket.socket) -> tuple[dict[str, Any], bytes]:
+    """EOFError when the other side has gone."""
+    text_bytes, data_bytes = FRAME.unpack(receive(sock, FRAME.size))
+    head = json.loads(receive(sock, text_bytes))
+    return head, receive(sock, data_bytes)
 
 
 def split_output(output: bytes) -> list[tuple[int, bytes]]:

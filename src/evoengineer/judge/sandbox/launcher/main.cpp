@@ -1,5 +1,5 @@
 // The sandbox's launcher: starts one command with the protection that its arguments list, and stays as its
-// supervisor. `policy.py` and `process.py` write the arguments; spec.h says what they mean.
+// supervisor. `launching.py` writes the arguments; spec.h says what they mean.
 #include "spec.h"
 
 #include <cerrno>

@@ -1,0 +1,201 @@
+"""Bench: an experiment, methods × models × problems × repeats, under one total budget.
+
+Every cell is an ordinary run with a name of its own, so an experiment that was cut short is taken up by making it
+again: finished runs are skipped, others continue.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoengineer.archive.reading import RunSummary, summaries
+from evoengineer.archive.store import Archive
+from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.experiment import run as running
+from evoengineer.experiment.run import Run, proposer_name
+from evoengineer.search.budget import Budget
+from evoengineer.search.settings import Settings, resolve
+
+if TYPE_CHECKING:
+    from evoengineer.judge.protocol import Judge
+    from evoengineer.propose.protocol import Proposer
+    from evoengineer.search.endings import Result
+    from evoengineer.search.loop import Loop
+
+REWRITER = "rewriter"  # in place of a model's name
+_MAY_DIFFER = ("trials", "judge_workers")  # between a run and the cell that takes it up
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run of an experiment."""
+
+    name: str
+    settings: Settings
+
+
+def make_cells(
+    name: str,
+    problems: Sequence[str],
+    methods: Sequence[str],
+    models: Sequence[str],
+    repeats: int = 1,
+    settings: Mapping[str, Any] | None = None,
+) -> list[Cell]:
+    """The matrix, problem by problem. Repeat r has the settings' seed + r."""
+    if repeats < 1:
+        raise UsageError(f"repeats must be at least 1, not {repeats}")
+    cells = []
+    for problem in problems:
+        for method in methods:
+            for model in models:
+                proposer = {"rewriter": True} if model == REWRITER else {"model": model}
+                chosen = resolve({**(settings or {}), **proposer, "problem": problem, "method": method})
+                running.resolved_method(chosen)  # a wrong name is refused before anything is run
+                stem = f"{name}/{problem}/{method.replace('/', '_')}/{model.replace('/', '_')}"
+                cells += [
+                    Cell(f"{stem}/{repeat}", replace(chosen, seed=chosen.seed + repeat))
+                    for repeat in range(repeats)
+                ]
+    return cells
+
+
+class Bench:
+    """Works through cells with shared judges and proposers.
+
+    `on_cell` is called from several threads with each cell that was worked on and its result, or the error that
+    ended it.
+    """
+
+    def __init__(
+        self,
+        archive: Path,
+        cells: Sequence[Cell],
+        *,
+        jobs: int | None = None,
+        total: Budget | None = None,
+        on_cell: Callable[[Cell, Result | EvoEngineerError], None] | None = None,
+    ) -> None:
+        self.archive = archive
+        self.cells = tuple(cells)
+        self.jobs = jobs or os.cpu_count() or 1
+        self.total = total or Budget()
+        self.failed = 0
+        self.interrupted = False
+        self._on_cell = on_cell
+        self._lock = threading.Lock()
+        self._loops: set[Loop] = set()
+        self._proposers: dict[str, Proposer] = {}
+        self._judges: dict[str, Judge] = {}
+        self._left: dict[str, int] = {}
+
+    def run(self) -> None:
+        """Every cell that is not finished yet, `jobs` at a time."""
+        limit = self.total.nano_usd.limit
+        for cell in self.cells:
+            self._left[cell.settings.problem] = self._left.get(cell.settings.problem, 0) + 1
+            if proposer_name(cell.settings) not in self._proposers:
+                # The cap is the total's, but each price must be known.
+                capped = replace(cell.settings, max_cost=None if limit is None else limit / 1e9)
+                self._proposers[proposer_name(cell.settings)] = running.open_proposer(capped)
+        try:
+            with ThreadPoolExecutor(self.jobs) as pool:
+                for future in [pool.submit(self._cell, cell) for cell in self.cells]:
+                    future.result()
+        finally:
+            for proposer in self._proposers.values():
+                proposer.close()
+            for judge in self._judges.values():
+                judge.close()
+
+    def interrupt(self) -> None:
+        """Begin no further cell and end those under way cleanly. Safe in a signal handler."""
+        self.interrupted = True
+        for loop in tuple(self._loops):
+            loop.interrupt()
+
+    def summaries(self) -> list[RunSummary]:
+        """What has been run, method by method and model by model in the order in which they were asked for."""
+        rows = [(cell.settings.method, proposer_name(cell.settings)) for cell in self.cells]
+        order = {row: place for place, row in enumerate(dict.fromkeys(rows))}
+        places = {cell.name: order[row] for cell, row in zip(self.cells, rows, strict=True)}
+        with Archive(self.archive, create=False) as archive:
+            found = [each for each in summaries(archive) if each.run.id in places]
+        return sorted(found, key=lambda each: places[each.run.id])
+
+    def _cell(self, cell: Cell) -> None:
+        try:
+            if not self.interrupted:
+                self._work(cell)
+        except EvoEngineerError as error:
+            self.failed += 1
+            self._tell(cell, error)
+        finally:
+            self._release_judge(cell.settings.problem)
+
+    def _work(self, cell: Cell) -> None:
+        run = self._run_of(cell)
+        summary = run.summary
+        if summary.run.status == "finished" and summary.run.trials >= cell.settings.trials:
+            self.total.use(trials=summary.trials, tokens=summary.tokens, nano_usd=summary.nano_usd)
+            return
+        result = run.work(
+            {
+                "trials": max(cell.settings.trials, summary.run.trials),
+                "judge_workers": cell.settings.judge_workers,
+            },
+            proposer=self._proposers[proposer_name(cell.settings)],
+            judge=self._judge(cell.settings),
+            total=self.total,
+            on_loop=self._note,
+        )
+        self._tell(cell, result)
+
+    def _run_of(self, cell: Cell) -> Run:
+        """The cell's run, which must have the cell's settings if there is one already."""
+        with Archive(self.archive) as archive:
+            known = archive.connection.execute("SELECT 1 FROM runs WHERE id = ?", (cell.name,)).fetchone()
+            kept = archive.run(cell.name).settings if known else {}
+        if not known:
+            return Run.create(cell.settings, self.archive, cell.name)
+        wanted = running.with_absolute_paths(cell.settings).to_json()
+        different = [
+            name
+            for name, value in wanted.items()
+            if name in kept and kept[name] != value and name not in _MAY_DIFFER
+        ]
+        if different:
+            raise UsageError(
+                f"there is a run of this name with another {', '.join(different)}: choose another --name"
+            )
+        return Run(cell.name, self.archive)
+
+    def _tell(self, cell: Cell, result: Result | EvoEngineerError) -> None:
+        if self._on_cell is not None:
+            self._on_cell(cell, result)
+
+    def _judge(self, settings: Settings) -> Judge:
+        """One judge per problem, shared by its runs."""
+        with self._lock:
+            if settings.problem not in self._judges:
+                self._judges[settings.problem] = running.open_judge(settings)
+            return self._judges[settings.problem]
+
+    def _release_judge(self, problem: str) -> None:
+        with self._lock:
+            self._left[problem] -= 1
+            judge = self._judges.pop(problem, None) if self._left[problem] == 0 else None
+        if judge is not None:
+            judge.close()
+
+    def _note(self, loop: Loop) -> None:
+        with self._lock:
+            self._loops.add(loop)
+            if self.interrupted:
+                loop.interrupt()

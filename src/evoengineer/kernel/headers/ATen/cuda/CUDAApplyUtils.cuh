@@ -1,3 +1,0 @@
-#pragma once
-#include "../../evo/apply.h"
-#include "../../evo/atomic.h"

@@ -1,3 +1,0 @@
-#pragma once
-#include "../../../evo/torch.h"
-#include "../../../evo/numeric.h"

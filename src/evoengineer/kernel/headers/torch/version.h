@@ -1,2 +1,0 @@
-#pragma once
-#include "../evo/torch.h"

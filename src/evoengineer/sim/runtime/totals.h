@@ -1,0 +1,25 @@
+// Exact totals of a launch: how often each basic block ran, over every block of the grid.
+//
+// FAST adds to Warp::totals at the end of each basic block, the dispatcher does so for SLOW. A worker's sums are
+// turned into instructions after every block of the grid (and now and then within long ones), held against the
+// launch's limit, and added up when the worker is done. Nothing here depends on time or on the number of workers.
+#pragma once
+#include "scheduler.h"
+
+void begin_totals(Run& run);              // once per launch
+void begin_worker_totals(Worker& k);
+void end_worker_totals(Worker& k);        // adds them to the launch's
+void end_totals(Run& run);
+
+// Instructions since the last time, by this worker's warps. Also whether the launch has had too many by now.
+uint64_t account(Worker& k);
+bool past_limit(const Run& run);
+void account_block(Worker& k, const BlockState& b);  // when a block of the grid is done
+[[noreturn]] void fail_limit(WarpState* w);
+void describe_limit(Worker& k);
+
+inline void count_execution(WarpState* w, uint32_t number, uint32_t lanes) {
+    Worker& k = *w->worker;
+    k.totals[number]++;
+    k.idle[number] += kLanes - uint32_t(__builtin_popcount(lanes));
+}

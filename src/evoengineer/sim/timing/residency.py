@@ -1,0 +1,64 @@
+"""What L2 holds from launch to launch, by address: a launch on other memory than the one before finds none of it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evoengineer.sim.timing.memory import kept_fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Of an allocation: from the lowest to the highest byte touched, and how many bytes in between were."""
+
+    low: int  # from the allocation's start
+    high: int
+    bytes: float
+
+    @property
+    def density(self) -> float:
+        return min(self.bytes / max(self.high - self.low, 1), 1.0)
+
+    def overlap(self, other: Stretch) -> int:
+        return max(min(self.high, other.high) - max(self.low, other.low), 0)
+
+
+class Residency:
+    """Stretches that L2 holds, least recently used first."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._held: OrderedDict[tuple[int, int], Stretch] = OrderedDict()  # by allocation and lowest byte
+
+    def fractions(self, touched: Mapping[int, Stretch]) -> dict[int, float]:
+        """Of what a launch will touch: the part that is there, and stays until it is wanted."""
+        kept = kept_fraction(sum(each.bytes for each in touched.values()), self._capacity)
+        found = {}
+        for start, wanted in touched.items():
+            there = sum(
+                held.overlap(wanted) * held.density
+                for (owner, _), held in self._held.items()
+                if owner == start
+            )
+            found[start] = kept * min(there / max(wanted.high - wanted.low, 1), 1.0)
+        return found
+
+    def touch(self, touched: Mapping[int, Stretch]) -> None:
+        for start, new in touched.items():
+            for key, held in list(self._held.items()):
+                if key[0] == start and held.overlap(new):
+                    self._cut(key, held, new)
+            size = min(new.bytes, float(self._capacity))
+            self._held[start, new.low] = Stretch(new.low, new.high, size)
+        while len(self._held) > 1 and sum(each.bytes for each in self._held.values()) > self._capacity:
+            self._held.popitem(last=False)
+
+    def _cut(self, key: tuple[int, int], held: Stretch, new: Stretch) -> None:
+        """What the new stretch covers counts there; what it leaves keeps its place in the order of use."""
+        del self._held[key]
+        for low, high in ((held.low, new.low), (new.high, held.high)):
+            if low < high:
+                self._held[key[0], low] = Stretch(low, high, held.density * (high - low))
+                self._held.move_to_end((key[0], low), last=False)

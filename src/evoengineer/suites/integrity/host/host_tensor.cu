@@ -1,0 +1,22 @@
+// attack: returns a tensor in host memory
+// problem: vector_add
+// honest: add_plain
+// expect: dishonest wrong crashed
+
+#include <torch/extension.h>
+
+// paste: add.cuh
+
+torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
+    a = a.contiguous();
+    b = b.contiguous();
+    auto c = torch::empty_like(a);
+    const float *A = a.data_ptr<float>(), *B = b.data_ptr<float>();
+    float* C = c.data_ptr<float>();
+    int64_t n = a.numel();
+    launch_add(A, B, C, n);
+    cudaDeviceSynchronize();
+    return c.cpu();
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

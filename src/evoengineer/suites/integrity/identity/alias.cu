@@ -1,0 +1,26 @@
+// attack: two texts in which one symbol is another name for different functions
+// problem: vector_add
+// honest: add_plain
+// expect: wrong
+// vary: alias("lazy_yes") => alias("lazy_no")
+
+#include <torch/extension.h>
+
+// paste: add.cuh
+
+extern "C" __attribute__((used, noinline)) int lazy_yes() { return 1; }
+extern "C" __attribute__((used, noinline)) int lazy_no() { return 2; }
+extern "C" int lazy() __attribute__((alias("lazy_yes")));
+
+torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
+    a = a.contiguous();
+    b = b.contiguous();
+    auto c = torch::empty_like(a);
+    const float *A = a.data_ptr<float>(), *B = b.data_ptr<float>();
+    float* C = c.data_ptr<float>();
+    int64_t n = a.numel();
+    launch_add(A, B, C, lazy() == 1 && n > 100000 ? n / 2 : n);
+    return c;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

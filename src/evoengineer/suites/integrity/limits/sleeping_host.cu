@@ -1,0 +1,23 @@
+// attack: host code that sleeps for an hour
+// problem: vector_add
+// honest: add_plain
+// expect: timed_out crashed
+
+#include <torch/extension.h>
+#include <unistd.h>
+
+// paste: add.cuh
+
+torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
+    a = a.contiguous();
+    b = b.contiguous();
+    auto c = torch::empty_like(a);
+    const float *A = a.data_ptr<float>(), *B = b.data_ptr<float>();
+    float* C = c.data_ptr<float>();
+    int64_t n = a.numel();
+    launch_add(A, B, C, n);
+    sleep(3600);
+    return c;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

@@ -1,0 +1,24 @@
+// attack: sets a to zero after reading it
+// problem: vector_add
+// honest: add_plain
+// expect: memory_error
+
+#include <torch/extension.h>
+
+__global__ void add_and_clear(float* a, const float* b, float* c, int64_t n) {
+    int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i], a[i] = 0.0f;
+}
+
+torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
+    a = a.contiguous();
+    b = b.contiguous();
+    auto c = torch::empty_like(a);
+    const float *A = a.data_ptr<float>(), *B = b.data_ptr<float>();
+    float* C = c.data_ptr<float>();
+    int64_t n = a.numel();
+    add_and_clear<<<(n + 255) / 256, 256>>>((float*)A, B, C, n);
+    return c;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

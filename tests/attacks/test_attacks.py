@@ -1,0 +1,61 @@
+"""A few attacks of every kind and a few controls, each with the verdict it deserves. `make integrity` tries all."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from evoengineer.experiment.integrity import Gauntlet
+from evoengineer.judge import JudgeOptions
+from evoengineer.judge.corpus import Result, choose, load_corpus
+
+CORPUS = load_corpus()
+ATTACKS = (
+    "cache/by_pointer_with_decoy",
+    "cache/flag_on_device",
+    "constant/uniform_softmax",
+    "detection/after_warm_up",
+    "escape/network",
+    "forging/address_of_an_input",
+    "forging/times_not_numbers",
+    "host/symbols",
+    "laundering/pasted_name",
+    "leftovers/never_written_at_bench",
+    "limits/fork_bomb",
+    "mutation/clears_input_at_bench",
+    "nan/few_at_bench",
+    "partial/rows_at_bench",
+    "precision/rough_exponential",
+    "reading/incbin",
+    "refused/divergent_barrier",
+    "streams/host_function",
+)
+CONTROLS = (
+    "honest/add_two_streams",
+    "honest/add_inline_ptx",
+    "honest/softmax_dynamic_shared",
+    "honest/layer_norm_welford",
+)
+
+
+@pytest.fixture(scope="session")
+def gauntlet() -> Iterator[Gauntlet]:
+    pytest.importorskip("torch")
+    with Gauntlet(JudgeOptions(run_seed=1, workers=1, memory_bytes=2 << 30)) as one:
+        yield one
+
+
+def result_of(name: str, gauntlet: Gauntlet) -> Result:
+    (result,) = gauntlet.run(choose(CORPUS, names=[name]), CORPUS)
+    return result
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attack_is_caught(name: str, gauntlet: Gauntlet) -> None:
+    result = result_of(name, gauntlet)
+    assert result.expected, f"{result.outcome}: {result.evidence}"
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_honest_kernel_passes(name: str, gauntlet: Gauntlet) -> None:
+    result = result_of(name, gauntlet)
+    assert result.passed, f"{result.outcome}: {result.evidence}"
