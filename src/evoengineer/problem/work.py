@@ -4,12 +4,11 @@
 
 flops        what the reference computes: products and convolutions exactly, by the direct algorithm; everything
              else but the moving of data is one operation for each element of its largest tensor
-least_flops  what no kernel can do without, for the speed of light. Products only; 7/8 of them, because a level
-             of Strassen's algorithm is honest; a convolution as if its window had one tap, because Winograd's
-             and Fourier's algorithms come near to that; terms with a zero that is there in every draw (a diagonal or
-             triangular operand) are left out; and a product that algebra may fold away counts nothing: one of whose
-             results a part is dropped or masked, or that goes through linear operations alone into a sum or
-             another product
+least_flops  what no kernel can do without, for the speed of light. Products only, by the direct algorithm;
+             convolutions by Winograd's F(2, r) in every dimension of their window, which libraries use. Terms with
+             a zero that is there in every draw (a diagonal or triangular operand) are left out, and a product that
+             algebra may fold away counts nothing: one of whose results a part is dropped or masked, or that goes
+             through linear operations alone into a sum or another product
 bytes        what the calls read of each input, each 32-byte sector once, and all outputs once
 
 Imports torch: only processes that load problems use this module.
@@ -27,7 +26,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-STRASSEN_SHARE = 7 / 8  # one level; deeper ones lose more to their additions than they save
 _SECTOR = 32  # bytes: the least that a GPU reads of its memory
 _MANY_ZEROS = 0.1  # share that does not come about by chance
 
@@ -76,8 +74,7 @@ def count_work(
     with torch.no_grad(), counter:
         outputs = call()
     written = sum(output.numel() * output.element_size() for output in outputs)
-    least = STRASSEN_SHARE * sum(counter.products)
-    return Work(round(counter.flops), round(least), counter.read_bytes() + written), outputs
+    return Work(round(counter.flops), round(sum(counter.products)), counter.read_bytes() + written), outputs
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -205,8 +202,12 @@ class _Reads:
 
 
 def _convolution_flops(args: Any, output: torch.Tensor) -> tuple[float, float]:
-    """(by the direct algorithm, as if the window had one tap)."""
-    x, weight, transposed = args[0], args[1], bool(args[6])
+    """(by the direct algorithm, by Winograd's).
+
+    F(2, r) computes two neighbouring results of a window of r taps with r + 1 multiplications instead of 2 r. With
+    a stride s, a window falls into parts of at most r / s taps, rounded up, for which that holds.
+    """
+    x, weight, strides, transposed = args[0], args[1], args[3], bool(args[6])
     # The weight is [filters][channels of a group][window], or [channels][filters of a group][window].
     pairs_at_a_position = weight.shape[0] * weight.shape[1]
     taps = math.prod(weight.shape[2:])
@@ -214,7 +215,8 @@ def _convolution_flops(args: Any, output: torch.Tensor) -> tuple[float, float]:
     inside, outside = (math.prod(each.shape[-window:]) for each in (x, output))
     batch = x.shape[0] if x.dim() == weight.dim() else 1
     direct = 2.0 * batch * pairs_at_a_position * taps * (inside if transposed else outside)
-    return direct, min(direct, 2.0 * batch * pairs_at_a_position * min(inside, outside))
+    parts = [-(-size // _at(strides, i)) for i, size in enumerate(weight.shape[2:])]
+    return direct, direct * math.prod((part + 1) / (2 * part) for part in parts)
 
 
 def _product_terms(a: torch.Tensor, b: torch.Tensor) -> float:
