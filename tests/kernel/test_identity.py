@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,9 +30,23 @@ DEBUG = "\t.section\t.debug_str\n\t{\n$L__info_string0:\n.b8 95\n\t}"
 @given(st.lists(st.tuples(st.integers(0, len(LINES)), st.sampled_from([*NOISE, DEBUG]))))
 def test_noise_does_not_count(noise: list[tuple[int, str]]) -> None:
     lines = list(LINES)
-    for place, text in sorted(noise, reverse=True):
-        lines.insert(place, text)
+    for number, (place, text) in enumerate(sorted(noise, reverse=True)):
+        lines.insert(place, text.replace("tmp3", f"tmp{number}"))
     assert list(device_lines("\n".join(lines))) == list(device_lines("\n".join(LINES)))
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ("\t.loc\t1 5 0 mov.u32 %r2, 1;", "\t.loc\t1 5 0 mov.u32 %r2, 2;"),  # code behind a directive
+        ('\t.file\t1 "a.cu" mov.u32 %r2, 1;', '\t.file\t1 "a.cu" mov.u32 %r2, 2;'),
+        ("/*\n// */ mov.u32 %r2, 1;", "/*\n// */ mov.u32 %r2, 2;"),  # what looks like a comment is none
+        ('.pragma "nounroll//1";', '.pragma "nounroll//2";'),
+        ("bra $L__tmp3;\n$L__tmp3:\nret;", "$L__tmp3:\nbra $L__tmp3;\nret;"),  # a label that somebody uses
+    ],
+)
+def test_what_only_looks_like_noise_counts(one: str, other: str) -> None:
+    assert list(device_lines(one)) != list(device_lines(other))
 
 
 @given(st.permutations(LINES), st.sampled_from(LINES))

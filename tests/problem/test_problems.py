@@ -162,6 +162,7 @@ def test_sound_problems_pass_the_check(tmp_path: Path) -> None:
         ("return torch.zeros_like(x)", "nearly constant"),
         ("return x / 0", "not finite"),
         ("return x + torch.rand_like(x)", "differ"),
+        ("return x.abs().clamp(max=0) + x", "copy of 'x'"),
     ],
 )
 def test_degenerate_problems_are_found(body: str, finding: str, tmp_path: Path) -> None:

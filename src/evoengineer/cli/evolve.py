@@ -63,7 +63,7 @@ def resume_command(options: argparse.Namespace) -> int:
 
 
 def _run_to_end(run: Run, changes: Mapping[str, Any], *, plain: bool) -> int:
-    """The exit code is 0 unless the run was cut short by the proposer's failure or the user."""
+    """The exit code is 0 unless the run was cut short by the user, or by a failure of the proposer or the machine."""
     from evoengineer.archive.store import Archive
     from evoengineer.report.export import write_best
     from evoengineer.report.summary import summary_text
@@ -82,4 +82,4 @@ def _run_to_end(run: Run, changes: Mapping[str, Any], *, plain: bool) -> int:
     if result.ending is Ending.INTERRUPTED:
         print(f"  continue with: evoengineer resume {run.id}")
         return 128 + signal.SIGINT
-    return 1 if result.ending is Ending.PROPOSER else 0
+    return 1 if result.ending.gave_up else 0

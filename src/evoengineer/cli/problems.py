@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
+    from evoengineer.problem.catalog import Description
 
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
@@ -24,9 +25,14 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     )
     show.add_argument("--json", action="store_true", help="the same as JSON")
     show.set_defaults(command=show_command)
-    check = commands.add_parser("check", help="validate a problem; refuses degenerate ones")
+    check = commands.add_parser(
+        "check", help="validate a problem: degenerate ones, the baseline, and broken copies of it"
+    )
     check.add_argument(
         "problem", metavar="PROBLEM", help="a name, a folder with problem.py, or a KernelBench file"
+    )
+    check.add_argument(
+        "--no-mutants", action="store_true", help="leave out the mutation score, which takes a minute or so"
     )
     check.set_defaults(command=check_command)
 
@@ -75,4 +81,23 @@ def check_command(options: argparse.Namespace) -> int:
         return 0
     verdict = judge(description.problem.baseline, description)
     print(f"{name}: baseline is {verdict.outcome}: {verdict.summary}")
-    return 0 if verdict.valid else 1
+    if not verdict.valid:
+        return 1
+    return 0 if options.no_mutants else _mutation_score(description)
+
+
+def _mutation_score(description: Description) -> int:
+    from evoengineer.judge.mutation_score import Fate, judge_mutants
+
+    name, fates = description.problem.name, []
+    for judged in judge_mutants(description):
+        fates.append(judged.fate)
+        outcome = f" ({judged.outcome})" if judged.fate is Fate.KILLED else ""
+        print(f"{name}: {judged.fate}{outcome}: {judged.mutant.kind}: {judged.mutant.change}", flush=True)
+    killed, survived = fates.count(Fate.KILLED), fates.count(Fate.SURVIVED)
+    left_out = len(fates) - killed - survived
+    print(
+        f"{name}: {killed} of {killed + survived} mutants of the baseline are found out"
+        + (f"; {left_out} compile to the same code or not at all" if left_out else "")
+    )
+    return 1 if survived else 0

@@ -12,7 +12,6 @@ from evoengineer.errors import EvoEngineerError, check_names
 from evoengineer.experiment.run import Run
 from evoengineer.problem.catalog import address_of
 from evoengineer.problem.model import Problem
-from evoengineer.search.endings import Ending
 from evoengineer.search.progress import Progress, Silent
 from evoengineer.search.records import Kind, Plan, Settled
 from evoengineer.search.settings import NAMES, Settings, read_file, resolve
@@ -92,7 +91,7 @@ def archive_file(given: str | Path | None) -> Path:
 
 def _worked(run: Run, changes: Mapping[str, Any], on_trial: OnTrial | None) -> Run:
     result = run.work(changes, observer=None if on_trial is None else _Caller(on_trial))
-    if result.ending is Ending.PROPOSER:
+    if result.ending.gave_up:
         raise EvoEngineerError(f"run {run.id} stopped: {result.reason}")
     return run
 

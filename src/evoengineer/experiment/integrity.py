@@ -55,9 +55,6 @@ class Gauntlet:
         """Results in the order of `chosen`, as they are done. `corpus` has the controls."""
         controls = {each.name: each for each in corpus if not each.hostile}
         self._open(dict.fromkeys(each.problem for each in chosen))
-        for each in chosen:
-            if not each.first:
-                self._pools[each.problem].build(each.source)  # compilers run ahead
         with ThreadPoolExecutor(self.options.worker_count, "integrity") as threads:
             yield from threads.map(lambda each: self._try(each, controls), chosen)
 

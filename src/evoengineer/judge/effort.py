@@ -18,6 +18,7 @@ MOST_TRANSLATED = (
     200_000  # PTX instructions that are translated for a candidate, all kernels and block shapes together
 )
 _MEMORY_FREE, _MEMORY_FACTOR = 2 << 30, 16  # of device memory: bytes, and times the inputs
+_OUTPUT_FREE, _OUTPUT_FACTOR = 64 << 20, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Effort:
 
     instructions: int  # of warps, all launches of the call together
     memory_bytes: int  # on the device
+    output_bytes: int  # that are looked at afterwards
 
 
 def effort_of(description: Description, case: int, input_bytes: int) -> Effort:
@@ -34,4 +36,9 @@ def effort_of(description: Description, case: int, input_bytes: int) -> Effort:
     return Effort(
         instructions=_FREE + int(_PER_ITEM * items),
         memory_bytes=_MEMORY_FREE + _MEMORY_FACTOR * input_bytes,
+        output_bytes=_OUTPUT_FREE + _OUTPUT_FACTOR * (input_bytes + _bench_output_bytes(description)),
     )
+
+
+def _bench_output_bytes(description: Description) -> int:
+    return sum(int(each.get("bytes", 0)) for each in description.outputs)

@@ -133,6 +133,13 @@ def _look(
     if comparison.mismatch is None:
         _reject(integrity.during_call(record, elements), where)
         _reject(integrity.after_call(after), where)
+        if fetched.undefined:
+            raise Rejected(
+                Outcome.MEMORY_ERROR,
+                f"a result was computed from memory that nobody has written ({where})",
+                fetched.undefined,
+                {"where": where},
+            )
     return comparison
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evoengineer.errors import DeviceError
+from evoengineer.errors import DeviceError, EnvironmentFailure
 from evoengineer.judge import integrity
 from evoengineer.judge.effort import MOST_TRANSLATED, effort_of
 from evoengineer.judge.examination import Mode
@@ -29,6 +30,7 @@ from evoengineer.judge.failures import (
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.reference.client import ReferenceProcess, Staged
 from evoengineer.judge.runner.process import (
+    ELEMENT_BYTES,
     Called,
     CandidateFailure,
     FailureKind,
@@ -47,7 +49,6 @@ from evoengineer.sim.process.region import Region
 _CHECKS = {Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"})}  # besides those always on
 _SAMPLE_BLOCKS = 18  # counted for the timing model
 _COUNTS = 3  # of the timed call, at most
-MOST_OUTPUT_BYTES = 16 << 30
 _HOST_BYTES = 2 << 30  # staging, pinned and managed memory
 _ALIGNMENT = 256
 
@@ -78,10 +79,7 @@ class SimulatedGpu:
         self, library: Path, reference: ReferenceProcess, description: Description, run_seed: int
     ) -> Iterator[SimulatedStage]:
         """A candidate's library in a runner of its own."""
-        if self._used:
-            self._device.new_client()
-        self._used = True
-        self._device.mark()  # waits for the process to be there: its start is not the candidate's time
+        self._make_ready()
         with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
             environment = self._device.client_environment()
             runtime = Path(environment["LD_PRELOAD"]).parent
@@ -91,13 +89,27 @@ class SimulatedGpu:
             )  # fmt: skip
             with runner:
                 try:
-                    stage = SimulatedStage(self._device, runner, reference, description, run_seed)
+                    stage = SimulatedStage(
+                        self._device, runner, reference, description, run_seed, self._options.patience_seconds
+                    )
                     stage.open(library)
                     yield stage
                     self._device.disconnect()
                 except BaseException as error:
                     self._recover(error)
                     raise
+
+    def _make_ready(self) -> None:
+        """A device that nobody has used; its process's start is not the candidate's business."""
+        try:
+            if self._used:
+                self._device.new_client()
+            self._device.mark(self._options.patience_seconds)
+        except DeviceError as error:
+            self._device.restart()
+            self._used = False
+            raise EnvironmentFailure(f"the simulated GPU does not start: {error}\n{error.details}") from error
+        self._used = True
 
     def _recover(self, error: BaseException) -> None:
         """Ready for the next candidate, whatever state this one has left the device in."""
@@ -119,22 +131,23 @@ class SimulatedStage:
         reference: ReferenceProcess,
         description: Description,
         run_seed: int,
+        patience_seconds: float,
     ) -> None:
-        self._device, self._runner, self._reference, self._description = (
-            device,
-            runner,
-            reference,
-            description,
-        )
+        self._patience_seconds = patience_seconds
+        self._device, self._runner = device, runner
+        self._reference, self._description = reference, description
         # Which blocks are counted is the run's secret, and the same for all its kernels, so that they compare.
         self._sample_seed = int.from_bytes(
             hashlib.sha256(f"blocks {run_seed}".encode()).digest()[:6], "little"
         )
         self._inputs: tuple[tuple[int, int], ...] = ()  # address and bytes of the tensors among the arguments
         self._returned: tuple[dict[str, Any], ...] = ()
+        self._mode = Mode.PLAIN
+        self._output_bytes = 0  # that may be copied out of the device after a call
         self.timed: Region | None = None  # the record of the timed call
 
     def open(self, library: Path) -> None:
+        self._configure(Mode.PLAIN, 0)
         try:
             # The device checks every access against the exact bounds of each block: no guard bands, no reuse.
             self._runner.policy(guard_bytes=0, poison=False, reuse=False)
@@ -210,13 +223,26 @@ class SimulatedStage:
         for address, size in self._inputs:
             inputs.append((at, size))
             at = self._copy_out(address, size, at, where)
-        return Fetched(tuple(tensors), tuple(inputs)), before.followed_by(self._mark(where))
+        fetched = Fetched(tuple(tensors), tuple(inputs), undefined=self._undefined(tensors))
+        return fetched, before.followed_by(self._mark(where))
+
+    def _undefined(self, tensors: list[dict[str, Any]]) -> str:
+        """Asked of results without gaps only: what lies between rows is nobody's concern."""
+        if self._mode is not Mode.REORDERED:
+            return ""
+        for tensor in tensors:
+            dense = tensor["bytes"] == math.prod(tensor["sizes"]) * ELEMENT_BYTES.get(tensor["dtype"], 0)
+            if dense and tensor["bytes"] and tensor["device"] == "cuda":
+                found = self._device.first_undefined(tensor["address"], tensor["bytes"])
+                if found is not None:
+                    return f"byte {found.offset} of the result: {found.report}"
+        return ""
 
     def _copy_out(self, address: int, size: int, at: int, where: str) -> int:
         """Device memory to the memory that the reference reads; the next free place there."""
         try:
-            if size > MOST_OUTPUT_BYTES:
-                raise DeviceError(f"it claims to have {size} bytes")
+            if at + size > self._output_bytes:
+                raise DeviceError(f"it has {size} bytes, far more than the results need")
             self._reference.put_output(at, self._device.read(address, size) if size else b"")
         except DeviceError as error:
             raise Rejected(
@@ -232,7 +258,9 @@ class SimulatedStage:
             self._runner.drop(number)
 
     def _configure(self, mode: Mode, case: int) -> None:
+        self._mode = mode
         effort = effort_of(self._description, case, sum(size for _, size in self._inputs))
+        self._output_bytes = effort.output_bytes
         options = replace(
             self._device.options,
             checks=_CHECKS.get(mode, frozenset()),
@@ -246,7 +274,7 @@ class SimulatedStage:
 
     def _mark(self, where: str) -> Region:
         try:
-            region = self._device.mark()
+            region = self._device.mark(self._patience_seconds)
         except DeviceError as error:  # the process broke, or somebody ended it
             raise Disturbed(
                 Outcome.CRASHED,
@@ -261,7 +289,7 @@ class SimulatedStage:
     def _rejection(self, failure: CandidateFailure, where: str) -> Exception:
         """The device knows better than the runner why a kernel failed."""
         with contextlib.suppress(DeviceError):
-            region = self._device.mark()
+            region = self._device.mark(self._patience_seconds)
             if region.failure is not None and region.failure.kind not in ("interrupted", "protocol"):
                 return device_rejection(region.failure, where)
         return runner_rejection(failure, where)

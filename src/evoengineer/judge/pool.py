@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 from typing import Self
 
-from evoengineer.errors import EvoEngineerError
+from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.building import build_sandboxed
 from evoengineer.judge.failures import Rejected
 from evoengineer.judge.options import JudgeOptions
@@ -123,6 +123,13 @@ class JudgePool:
             return verdict
         return self._examine(kernel, Baseline(verdict, lambda: self._result(self._baseline_kernel())))
 
+    def _examine(self, kernel: Kernel, baseline: Baseline | None) -> Verdict:
+        """A failure of the machine is no verdict: what it hit is judged again, once, before others hear of it."""
+        try:
+            return self._examine_once(kernel, baseline)
+        except EnvironmentFailure:
+            return self._examine_once(kernel, baseline)
+
     def _valid_baseline(self) -> Verdict | None:
         path = self.description.problem.baseline
         if path is None:
@@ -139,7 +146,7 @@ class JudgePool:
         assert self.description.problem.baseline is not None
         return Kernel(self.description.problem.baseline.read_text(encoding="utf-8"))
 
-    def _examine(self, kernel: Kernel, baseline: Baseline | None) -> Verdict:
+    def _examine_once(self, kernel: Kernel, baseline: Baseline | None) -> Verdict:
         begin = time.monotonic()
         started = self._start_build(kernel)
         known = self._known_machine_code(started)
@@ -167,7 +174,8 @@ class JudgePool:
 
     def _start_build(self, kernel: Kernel) -> Future[Build | Rejected]:
         with self._lock:
-            if kernel.id not in self._builds:
+            started = self._builds.get(kernel.id)
+            if started is None or (started.done() and started.exception() is not None):
                 self._builds[kernel.id] = self._builders.submit(
                     build_sandboxed, kernel.source, self.description.problem, self._target, self.options
                 )

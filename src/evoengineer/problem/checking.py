@@ -1,7 +1,8 @@
 """`python -m evoengineer.problem.checking PATH NAME`: is a problem fit to judge kernels with?
 
-Refuses degenerate ones: an output that is nearly constant, does not depend on an input, is not finite, or
-differs between two runs of the reference. A wrong kernel could pass such a problem. Prints JSON: a list of
+Refuses degenerate ones: an output that is nearly constant, that a copy of an input would pass for, that does not
+depend on an input, is not finite, or differs between two runs of the reference. A wrong kernel could pass such a
+problem. Prints JSON: a list of
 findings, empty when the problem is good. Imports torch.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from evoengineer.problem.model import Case, CaseKind, Distribution
 LEAST_VARIATION = 0.01  # standard deviation of an output over its scale
 _ENOUGH = 16  # elements that make a standard deviation worth looking at
 _SEEDS = (11, 12, 13)
+_CLOSE = 1e-4  # the widest tolerance of float32
 
 
 def findings(live: Live) -> list[str]:
@@ -30,8 +32,41 @@ def findings(live: Live) -> list[str]:
     for case in live.problem.cases:
         found += _not_finite(live, case) + _not_deterministic(live, case)
     if not found:
-        found = _nearly_constant(live) + _insensitive(live)
+        found = _nearly_constant(live) + trivial_answers(live) + _insensitive(live)
     return found
+
+
+def trivial_answers(live: Live) -> list[str]:
+    """Outputs for which a constant or a copy of an input would pass in every check case, whatever the draw."""
+    found: dict[int, set[str]] = {}
+    for case in live.problem.check_cases:
+        for distribution in live.problem.distributions:
+            for seed in _SEEDS:
+                inputs = live.inputs(case, distribution, seed)
+                for number, output in enumerate(live.outputs(case, inputs, double=False)):
+                    passing = _stand_ins(inputs, output)
+                    found[number] = found.get(number, passing) & passing
+    return [
+        f"{what} passes for output {number} in every check case: nothing would have to be computed"
+        for number, stand_ins in found.items()
+        for what in sorted(stand_ins)
+    ]
+
+
+def _stand_ins(inputs: Mapping[str, Any], output: torch.Tensor) -> set[str]:
+    """What is the output, without having been computed."""
+    flat = output.reshape(-1).double()
+    found = {f"the constant {value}" for value in (0, 1) if _alike(torch.full_like(flat, value), flat)}
+    for name, value in inputs.items():
+        fits = isinstance(value, torch.Tensor) and value.numel() == output.numel()
+        if fits and _alike(value.reshape(-1).double(), flat):
+            found.add(f"a copy of {name!r}")
+    return found
+
+
+def _alike(stand_in: torch.Tensor, output: torch.Tensor) -> bool:
+    scale = float(output.square().mean().sqrt()) if output.numel() else 0.0
+    return bool(((stand_in - output).abs() <= _CLOSE * (output.abs() + scale)).all())
 
 
 def _run(live: Live, case: Case, distribution: Distribution, seed: int) -> tuple[torch.Tensor, ...]:

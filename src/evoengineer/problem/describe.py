@@ -17,14 +17,23 @@ from typing import Any
 
 import torch
 
-from evoengineer.errors import EvoEngineerError
+from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.problem.checking import trivial_answers
 from evoengineer.problem.live import Live, open_live
 from evoengineer.problem.model import Case, Problem
 from evoengineer.problem.work import Work
 
 
 def describe(live: Live) -> dict[str, Any]:
-    """The record, and for the bench case the arguments and outputs by dtype and shape."""
+    """The record, and for the bench case the arguments and outputs by dtype and shape, and the work.
+
+    A KernelBench file that would take a constant or a copy of an input for the answer is refused here; the author of a
+    folder chooses cases and inputs, and asks `problems check`.
+    """
+    if live.problem.form == "kernelbench":
+        trivial = trivial_answers(live)
+        if trivial:
+            raise UsageError(f"{live.problem.path}: degenerate: {'; '.join(trivial)}")
     inputs, outputs, work = _bench_work(live)
     return {
         **to_json(live.problem),

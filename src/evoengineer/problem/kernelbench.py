@@ -151,7 +151,7 @@ class KernelBenchProblem:
     def _cost_on(self, device: str, sizes: Sizes) -> Cost:
         with resized(self._module, sizes), torch.device(device), _WithoutGpu(device), torch.no_grad():
             model, inputs = self._model(), self._module.get_inputs()
-            work, outputs = count_work(inputs, lambda: as_outputs(model(*inputs), self._path))
+            work, outputs = count_work((), lambda: as_outputs(model(*inputs), self._path))
         main = [each for each in inputs if isinstance(each, torch.Tensor)]
         tensors = [*main, *model.state_dict().values(), *outputs]
         total = sum(tensor.numel() * tensor.element_size() for tensor in tensors)

@@ -18,7 +18,13 @@ class Ending(StrEnum):
     BUDGET = "budget"  # tokens, cost or time do not allow another call
     REPEATS = "repeats"  # the proposer only repeats itself
     PROPOSER = "proposer"  # the proposer gives no answers
+    ENVIRONMENT = "environment"  # the machine failed: nothing can be judged on it now
     INTERRUPTED = "interrupted"
+
+    @property
+    def gave_up(self) -> bool:
+        """Was it something that failed, not something that was decided?"""
+        return self in (Ending.PROPOSER, Ending.ENVIRONMENT)
 
     @property
     def status(self) -> str:

@@ -22,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from evoengineer.errors import EvoEngineerError
+from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.protocol import Built, Judge
 from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.propose.parse import parse_reply
@@ -137,6 +137,7 @@ class Loop:
             return bool(self._work)
         return any(
             not work.complete
+            and not work.stuck
             and (work.reply is not None or (work.future is not None and not work.future.cancelled()))
             for work in self._work.values()
         )
@@ -356,6 +357,9 @@ class Loop:
         elif isinstance(error, ProposerError):
             work.future = None
             self._halt(Ending.PROPOSER, str(error))
+        elif isinstance(error, EnvironmentFailure):
+            work.stuck = True
+            self._halt(Ending.ENVIRONMENT, f"{error}; `resume` continues")
         else:
             raise error
 
@@ -402,6 +406,9 @@ class Loop:
             self._kernels.setdefault(kernel, plan.number)
             if build:
                 self._builds.setdefault(build, plan.number)
+        if settled.kind is Kind.DUPLICATE and settled.duplicate_of is not None:
+            # Another text of the same machine code: whoever repeats it repeats the first one.
+            self._kernels.setdefault(kernel, settled.duplicate_of)
         self._repeats = self._repeats + 1 if settled.kind is Kind.DUPLICATE else 0
         self._failures = self._failures + 1 if settled.kind is Kind.FAILED else 0
         self.progress.improved(self.state.best)

@@ -6,16 +6,23 @@ import struct
 from dataclasses import dataclass
 
 SYMBOLS, RELOCATIONS, NO_BITS = 2, 4, 8  # kinds of sections
+_LOADED = 2  # flag
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     name: str
     kind: int
+    flags: int
     data: bytes
     size: int
     link: int
     info: int
+
+    @property
+    def loaded(self) -> bool:
+        """Is it there when the program runs?"""
+        return bool(self.flags & _LOADED)
 
 
 def read_sections(image: bytes) -> list[Section]:
@@ -30,12 +37,13 @@ def read_sections(image: bytes) -> list[Section]:
         Section(
             text_at(image, names + name),
             kind,
+            flags,
             b"" if kind == NO_BITS else image[start : start + length],
             length,
             link,
             info,
         )
-        for name, kind, _, _, start, length, link, info, _, _ in headers
+        for name, kind, flags, _, start, length, link, info, _, _ in headers
     ]
 
 

@@ -23,7 +23,7 @@ import torch
 from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.correctness import Expected, Mismatch, Yardstick, compare
 from evoengineer.judge.patterns import is_unwritten
-from evoengineer.lifetime import die_with_parent
+from evoengineer.lifetime import belong_to_parent
 from evoengineer.problem.live import Live, open_live
 from evoengineer.problem.model import Case, Distribution
 
@@ -278,7 +278,7 @@ def _padded(size: int) -> int:
 
 def main() -> int:
     """Serve commands until standard input ends."""
-    die_with_parent()
+    belong_to_parent()
     inputs, outputs, threads = (int(word) for word in sys.argv[1:4])
     torch.set_num_threads(threads)
     server = ReferenceServer(Memory(inputs), Memory(outputs))

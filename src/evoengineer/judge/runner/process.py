@@ -21,6 +21,7 @@ from evoengineer.judge.sandbox import Idleness, Sandboxed, Surroundings, from_ou
 
 _MOST_REPLY_BYTES = 1 << 20
 _MOST_LOG_BYTES = 4000
+_MOST_DIMENSIONS, _MOST_BITS = 64, 48  # of a returned tensor; of each of its sizes and strides
 _ENDING_SECONDS = 30.0  # for a process whose channel is closed to be gone
 _LOOK_SECONDS = 0.5
 # Of PyTorch's types, by the numbers that `evo/abi.h` shares with it; others are not compared.
@@ -69,6 +70,7 @@ class Fetched:
     tensors: tuple[dict[str, Any], ...]  # as in Called, with offset and bytes
     inputs: tuple[tuple[int, int], ...]  # offset and bytes
     guards: tuple[str, ...] = field(default=())
+    undefined: str = ""  # the device's report of the first byte of the results that nobody has given a value
 
 
 class RunnerProcess:
@@ -265,11 +267,14 @@ def _tensor(line: str) -> dict[str, Any]:
     try:
         words = line.split()[2:]
         dtype, dimensions = int(words[0]), int(words[1])
+        if not 0 <= dimensions <= _MOST_DIMENSIONS:
+            raise ValueError("dimensions")
         sizes = [int(word) for word in words[2 : 2 + dimensions]]
         strides = [int(word) for word in words[2 + dimensions : 2 + 2 * dimensions]]
-        return {
-            "dtype": dtype, "sizes": sizes, "strides": strides, "address": int(words[-2]), "device": words[-1],
-        }  # fmt: skip
+        address = int(words[-2])
+        if max([0, address >> 64, *(abs(each) >> _MOST_BITS for each in (*sizes, *strides))]) or address < 0:
+            raise ValueError("no such tensor fits into any memory")
+        return {"dtype": dtype, "sizes": sizes, "strides": strides, "address": address, "device": words[-1]}
     except (ValueError, IndexError) as error:
         raise CandidateFailure(FailureKind.NONSENSE, f"malformed output: {line[:200]!r}") from error
 

@@ -15,7 +15,6 @@ import fcntl
 import json
 import os
 import select
-import signal
 import socket
 import sys
 import termios
@@ -25,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evoengineer.errors import EvoEngineerError
-from evoengineer.lifetime import die_with_parent
+from evoengineer.lifetime import belong_to_parent
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.process.call_error import ClientGone
 from evoengineer.sim.process.client_link import ClientLink, ProtocolError
@@ -194,9 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--fd", type=int, required=True, help="our end of the client's socket")
     parser.add_argument("--control-fd", type=int, default=-1, help="our end of the owner's socket")
     given = parser.parse_args(arguments)
-    die_with_parent()
-    # The terminal's Ctrl-C goes to the program; we end with it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    belong_to_parent()
     control = socket.socket(fileno=given.control_fd) if given.control_fd >= 0 else None
     try:
         server = Server(DeviceOptions.from_json(json.load(sys.stdin)), control)

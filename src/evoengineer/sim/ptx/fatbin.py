@@ -53,6 +53,19 @@ def ptx_of(image: bytes, arch: int) -> str | None:
     return max(fitting, key=lambda each: each.arch).text
 
 
+def only_ptx(image: bytes) -> str | None:
+    """The PTX of a fat binary that holds one text and nothing else; None for any other."""
+    if len(image) < _CONTAINER.size:
+        return None
+    magic, _, header_bytes, content_bytes = _CONTAINER.unpack_from(image)
+    if magic != MAGIC or image[header_bytes + content_bytes :].strip(b"\0"):
+        return None
+    entries = list(itertools.islice(_entries(image), 2))
+    if len(entries) != 1 or entries[0].kind != _PTX:
+        return None
+    return _ptx_image(entries[0]).text
+
+
 _NO_PTX = (
     "{} is machine code without PTX, which the simulated GPU cannot run: "
     "compile with -gencode arch=compute_89,code=compute_89"

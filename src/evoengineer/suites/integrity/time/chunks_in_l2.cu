@@ -1,4 +1,4 @@
-// attack: 32 launches, each on new memory of the same tensors, which counts as being in L2
+// attack: three launches, each on new memory of the same tensors, which counts as being in L2
 // problem: vector_add
 // honest: add_plain
 // expect: dishonest
@@ -16,7 +16,7 @@ torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
     const float *A = a.data_ptr<float>(), *B = b.data_ptr<float>();
     float* C = c.data_ptr<float>();
     int64_t n = a.numel();
-    int64_t chunk = n < 100000 ? n : n / 32;
+    int64_t chunk = n < 100000 ? n : (n + 2) / 3;
     for (int64_t at = 0; at < n; at += chunk) launch_add(A + at, B + at, C + at, n - at < chunk ? n - at : chunk);
     return c;
 }

@@ -1,4 +1,4 @@
-// attack: a layer norm in sixteen launches on new memory
+// attack: a layer norm in six launches on new memory
 // problem: layer_norm
 // honest: layer_norm_block
 // expect: dishonest
@@ -18,7 +18,7 @@ torch::Tensor forward(torch::Tensor x, torch::Tensor weight, torch::Tensor bias,
     float* Y = y.data_ptr<float>();
     int64_t rows = x.size(0);
     int columns = x.size(1);
-    int64_t chunk = rows < 1000 ? rows : rows / 16;
+    int64_t chunk = rows < 1000 ? rows : (rows + 5) / 6;
     for (int64_t at = 0; at < rows; at += chunk)
         layer_norm<<<rows - at < chunk ? rows - at : chunk, 256>>>(X + at * columns, W, B, Y + at * columns, columns, float(eps));
     return y;

@@ -16,7 +16,7 @@ torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
     const float *A = a.data_ptr<float>(), *B = b.data_ptr<float>();
     float* C = c.data_ptr<float>();
     int64_t n = a.numel();
-    for (int64_t at = 0, piece = 1 << 19; at < n; at += piece)
+    for (int64_t at = 0, piece = 1 << 21; at < n; at += piece)
         cudaMemcpyAsync(C + at, A + at, (n - at < piece ? n - at : piece) * sizeof(float), cudaMemcpyDeviceToDevice);
     launch_add(C, B, C, n);
     return c;

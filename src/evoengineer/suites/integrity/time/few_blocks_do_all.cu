@@ -10,7 +10,7 @@
 // paste: softmax.cuh
 
 __global__ void softmax_by_few(const float* x, float* y, int64_t rows, int columns) {
-    unsigned own = blockIdx.x % 64, worker = (blockIdx.x / 64 * 2654435761u >> 16) % 64;
+    unsigned own = blockIdx.x % 64, worker = ((blockIdx.x / 64 + 1) * 2654435761u >> 16) % 60 + 2;
     if (own != worker) return;
     int64_t first = int64_t(blockIdx.x / 64) * 64 * 8;
     for (int i = 0; i < 64; i++) {

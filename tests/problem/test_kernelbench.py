@@ -1,0 +1,169 @@
+"""KernelBench files: one shape and one kind of inputs, widened until they tell right from wrong."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from evoengineer.card.profile import profile_for
+from evoengineer.errors import UsageError
+from evoengineer.problem.catalog import find_problem
+from evoengineer.problem.kernelbench import KernelBenchProblem
+from evoengineer.problem.live import open_live
+from evoengineer.problem.model import Distribution
+from evoengineer.sim.timing.light import speed_of_light_us
+
+
+def write(folder: Path, forward: str, inputs: str, constants: str, init: str = "", given: str = "") -> Path:
+    path = folder / "model.py"
+    path.write_text(
+        f"""import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, *sizes):
+        super().__init__()
+        {init or "pass"}
+
+    def forward(self, *inputs):
+        x = inputs[0]
+        {forward}
+
+{constants}
+
+def get_inputs():
+    return [{inputs}]
+
+def get_init_inputs():
+    return [{given}]
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def load(path: Path) -> KernelBenchProblem:
+    live = open_live(path, "model")
+    assert isinstance(live, KernelBenchProblem)
+    return live
+
+
+@pytest.fixture
+def relu(tmp_path: Path) -> KernelBenchProblem:
+    return load(write(tmp_path, "return torch.relu(x)", "torch.rand(batch, dim)", "batch = 16\ndim = 16384"))
+
+
+def test_the_identity_is_no_relu(relu: KernelBenchProblem) -> None:
+    """torch.rand is never negative: by the file's own inputs alone the two are the same."""
+    differing = 0
+    for case in relu.problem.check_cases:
+        for distribution in relu.problem.distributions:
+            inputs = relu.inputs(case, distribution, 1)
+            (output,) = relu.outputs(case, inputs, double=False)
+            same = torch.equal(inputs["input0"], output)
+            assert same or distribution is not Distribution.OWN
+            differing += not same
+    assert differing > 12
+
+
+def test_check_cases_are_several_tiles_large_in_every_dimension(relu: KernelBenchProblem) -> None:
+    elements = [math.prod(case.sizes.values()) for case in relu.problem.check_cases]
+    assert sum(count > 1024 for count in elements) >= 4
+    assert max(elements) < 1e5
+    for name in ("batch", "dim"):
+        assert len({case[name] for case in relu.problem.check_cases}) >= 4
+    assert any(case["dim"] % 4 == 0 for case in relu.problem.check_cases)
+    assert any(case["dim"] % 2 for case in relu.problem.check_cases)
+
+
+def test_what_the_file_promises_of_its_inputs_still_holds(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "return torch.log(inputs[0]) @ inputs[1]",
+        "torch.randn(N, N).softmax(-1), torch.triu(torch.rand(N, N))",
+        "N = 512",
+    )
+    live = load(path)
+    assert set(live.problem.distributions) > {Distribution.OWN, Distribution.NORMAL}
+    for distribution in live.problem.distributions:
+        chances, triangle = live.inputs(live.problem.check_cases[0], distribution, 1).values()
+        assert torch.allclose(chances.sum(-1), torch.ones(chances.shape[0]), atol=1e-4)
+        assert torch.equal(triangle, torch.triu(triangle))
+
+
+def test_a_reference_that_takes_positive_values_only_gets_them(tmp_path: Path) -> None:
+    live = load(write(tmp_path, "return torch.log(x)", "torch.rand(rows, 64)", "rows = 640"))
+    assert Distribution.LARGE in live.problem.distributions
+    (x,) = live.inputs(live.problem.check_cases[0], Distribution.LARGE, 1).values()
+    assert float(x.min()) > 0
+    assert float(x.max()) > 10
+
+
+def test_places_are_asked_for_where_there_are_no_ties(tmp_path: Path) -> None:
+    live = load(
+        write(tmp_path, "return torch.argmax(x, 1)", "torch.rand(rows, columns)", "rows = 64\ncolumns = 96")
+    )
+    for case in live.problem.check_cases:
+        (x,) = live.inputs(case, live.problem.distributions[0], 1).values()
+        assert len(x.unique()) == x.numel()
+
+
+def test_parameters_are_not_ones_and_zeros(tmp_path: Path) -> None:
+    live = load(
+        write(
+            tmp_path,
+            "return self.norm(x)",
+            "torch.rand(batch, features)",
+            "batch = 64\nfeatures = 256",
+            "self.norm = nn.LayerNorm(sizes[0])",
+            "features",
+        )
+    )
+    case = live.problem.check_cases[0]
+    inputs = live.inputs(case, Distribution.OWN, 1)
+    (output,) = live.outputs(case, inputs, double=False)
+    for name in ("norm_weight", "norm_bias"):
+        assert float(inputs[name].std()) > 0.1
+    plain = torch.nn.functional.layer_norm(inputs["input0"], [case["features"]])
+    assert not torch.allclose(plain, output, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "forward, what", [("return x * 1", "a copy of"), ("return torch.relu(-x.abs())", "the constant 0")]
+)
+def test_what_need_not_be_computed_is_refused(forward: str, what: str, tmp_path: Path) -> None:
+    path = write(tmp_path, forward, "torch.rand(batch, dim)", "batch = 16\ndim = 1024")
+    with pytest.raises(UsageError, match=f"degenerate: {what}"):
+        find_problem(str(path))
+
+
+def light_us(path: Path) -> float:
+    description = find_problem(str(path))
+    return speed_of_light_us(
+        description.moved_bytes(), description.least_flops(), profile_for("sim:rtx4090"), "float32"
+    )
+
+
+def test_a_product_has_a_light_of_its_operations(tmp_path: Path) -> None:
+    inputs = "torch.rand(M, K), torch.rand(K, N)"
+    path = write(tmp_path, "return x @ inputs[1]", inputs, "M = 1024\nK = 1024\nN = 1024")
+    assert find_problem(str(path)).flops() == 2 * 1024**3
+    assert 20 < light_us(path) < 27  # by its bytes, 12
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "return torch.diag(x[0]) @ inputs[1]",
+        "return torch.triu(x @ inputs[1])",
+        "return (x @ inputs[1] * 2 + 1).sum(1)",
+        "return (x @ inputs[1])[:, :8]",
+        "return torch.relu(x @ inputs[1])[::2].contiguous()",
+        "return (x @ inputs[1]) @ inputs[1]",
+    ],
+)
+def test_products_that_algebra_folds_away_raise_no_wall(forward: str, tmp_path: Path) -> None:
+    path = write(tmp_path, forward, "torch.rand(N, N), torch.rand(N, N)", "N = 1024")
+    assert light_us(path) < 13
