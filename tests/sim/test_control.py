@@ -17,6 +17,7 @@ from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.device import SimDevice, SimModule
 from evoengineer.sim.options import DeviceOptions, Limits
 from evoengineer.sim.timing.profile import LaunchProfile
+from evoengineer.sim.timing.ptxas import find_ptxas
 from evoengineer.sim.wire import protocol
 from evoengineer.sim.wire.protocol import Op
 
@@ -186,7 +187,7 @@ def test_checks_are_switched_between_launches(owner: ControlledDevice) -> None:
 
 def test_undefined_results_are_found_where_they_are_asked_for(owner: ControlledDevice) -> None:
     client, module = connect(owner)
-    owner.configure(checks=frozenset({"init"}))
+    owner.configure(replace(OPTIONS, checks=frozenset({"init"})))
     half = client.upload(np.arange(16, dtype=np.int32))
     fresh, out = client.allocate(32, np.int32), client.allocate(32, np.int32)
     assert owner.first_undefined(half.address, 64) is None
@@ -203,6 +204,26 @@ def test_undefined_results_are_found_where_they_are_asked_for(owner: ControlledD
     assert "by thread (16,0,0) in block (0,0,0)" in found.report
     assert "PTX: ld.global.u32 %r2, [%rd4]" in found.report
     assert "PTX: st.global.u32 [%rd5], %r2" in found.report
+
+
+def test_what_ptxas_refuses_is_not_loaded(owner: ControlledDevice) -> None:
+    client = SimDevice(OPTIONS, owner.client_fd)
+    with pytest.raises(DeviceError):
+        client.load(HEAD + ".visible .entry k() { .reg .b32 %r<3>; add.s32 %r1, %r2, %r2, %r2; ret; }")
+    failure = owner.mark().failure
+    if find_ptxas() is None:
+        pytest.skip("no ptxas")
+    assert failure is not None
+    assert (failure.kind, failure.code) == ("ptxas", 218)
+    assert "Arguments mismatch for instruction 'add'" in failure.report
+
+
+def test_a_cooperative_launch_must_fit(owner: ControlledDevice) -> None:
+    client, module = connect(owner)
+    out = client.allocate(1024, np.int32)
+    for blocks, launched in ((128, 1), (129, 0)):
+        client.launch(module["copy"], blocks, 1024, [out, out], cooperative=True)
+        assert owner.mark().launch_count == launched
 
 
 def test_times_can_be_switched_on_after_loading(owner: ControlledDevice) -> None:

@@ -440,7 +440,7 @@ def test_asynchronous_copies_have_three_sizes(owner: ControlledDevice) -> None:
     owner.new_client()
     region = run(owner, entry(body, ".param .u64 a"), data.address)
     assert region.failure is not None
-    assert region.failure.kind == "illegal_instruction"
+    assert region.failure.kind in ("ptxas", "illegal_instruction")
 
 
 def test_functions_that_were_never_translated_cannot_be_called(owner: ControlledDevice) -> None:
