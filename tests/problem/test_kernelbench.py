@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from evoengineer.card.profile import profile_for
+from evoengineer.card.profile import load_profile
 from evoengineer.errors import UsageError
 from evoengineer.problem.catalog import find_problem
 from evoengineer.problem.kernelbench import KernelBenchProblem
@@ -142,7 +142,7 @@ def test_what_need_not_be_computed_is_refused(forward: str, what: str, tmp_path:
 def light_us(path: Path) -> float:
     description = find_problem(str(path))
     return speed_of_light_us(
-        description.moved_bytes(), description.least_flops(), profile_for("sim:rtx4090"), "float32"
+        description.moved_bytes(), description.least_flops(), load_profile("rtx4090"), "float32"
     )
 
 
