@@ -17,7 +17,7 @@ import time
 from evoengineer.judge.building import build_sandboxed
 from evoengineer.judge.examination import Mode
 from evoengineer.judge.failures import Rejected
-from evoengineer.judge.on_sim import Seeds, SimulatedGpu, SimulatedStage
+from evoengineer.judge.on_sim import SimulatedGpu, SimulatedStage
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.plan import plan_draws
 from evoengineer.judge.reference.client import ReferenceProcess
@@ -30,7 +30,7 @@ class Examiner:
     """A reference process and a simulated GPU, kept from problem to problem."""
 
     def __init__(self) -> None:
-        self._options = JudgeOptions(workers=1, run_seconds=1e5, kernel_seconds=1e3)
+        self._options = JudgeOptions(workers=1, host_cpu_seconds=1 << 20)
         self._reference = ReferenceProcess(1)
         self._gpu = SimulatedGpu(self._options, 1)
 
@@ -48,7 +48,7 @@ class Examiner:
             return 0, [build.summary]
         self._reference.load(problem)
         compared, found = 0, []
-        with self._gpu.load(build.library, self._reference, Seeds(1, 1)) as stage:
+        with self._gpu.load(build.library, self._reference, description, 0) as stage:
             for seed in seeds:
                 for planned in plan_draws(description, Kernel(text).id, seed):
                     if planned.bench:

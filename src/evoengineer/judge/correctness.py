@@ -23,7 +23,8 @@ from evoengineer.problem.model import Tolerance, sizes_text
 # dtype's epsilon. TF32 or half-precision arithmetic in a float32 problem lies far above.
 _ORDER_EPSILONS = {torch.float64: 4096.0, torch.float32: 256.0, torch.float16: 4.0, torch.bfloat16: 1.0}
 _EXACT_BITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
-_PIECE = 1 << 17  # elements
+# Elements: what PyTorch does in one thread. Waiting for a second one costs more, and far more on a busy machine.
+_PIECE = 1 << 15
 _EXACT_FRACTION = 1024.0  # results that are whole multiples of 1/1024 involve no rounding on the way
 
 
@@ -92,10 +93,11 @@ class Expected:
         usual = yardstick or Yardstick()
         if whole_inputs and usual.whole and _is_whole(exact, pytorch):
             return cls(exact, pytorch, whole=True)
-        fits = exact.abs() <= torch.finfo(pytorch.dtype).max
-        overflows = not bool(fits.all())
-        scale = max(_scale(exact[fits] if overflows else exact), usual.scale)
-        own = _worst_error(pytorch, exact, scale, fits if overflows else None)
+        most = torch.finfo(pytorch.dtype).max
+        overflows = not _largest(exact) <= most  # also where there is a NaN
+        fits = exact.abs() <= most if overflows else None
+        scale = max(_scale(exact if fits is None else exact[fits]), usual.scale)
+        own = _worst_error(pytorch, exact, scale, fits)
         own = max(own, usual.own_error) if math.isfinite(own) else usual.own_error
         return cls(exact, pytorch, False, scale, own, overflows)
 
@@ -167,8 +169,8 @@ def _worst_error(
 ) -> float:
     """The largest error, relative to the element plus the scale; NaN if a value is. In pieces that fit the cache."""
     worst = torch.zeros((), dtype=torch.float64)
-    flats = [t.reshape(-1) for t in (values, exact, *(() if counted is None else (counted,)))]
-    for pieces in zip(*(flat.split(_PIECE) for flat in flats), strict=True):
+    tensors = (values, exact, *(() if counted is None else (counted,)))
+    for pieces in zip(*(_pieces(tensor) for tensor in tensors), strict=True):
         error = (pieces[0].double() - pieces[1]).abs_().div_(pieces[1].abs().add_(scale))
         if counted is not None:
             error = torch.where(pieces[2], error, 0.0)
@@ -178,10 +180,24 @@ def _worst_error(
 
 def _scale(values: torch.Tensor) -> float:
     """RMS, computed so that squares do not overflow; the smallest normal number for an output of zeros."""
-    largest = float(values.abs().max()) if values.numel() else 0.0
+    largest = _largest(values)
     if largest == 0.0:
         return 1e-30
-    return largest * float((values / largest).square().mean().sqrt())
+    squares = sum(float((piece / largest).square_().sum()) for piece in _pieces(values))
+    return largest * math.sqrt(squares / values.numel())
+
+
+def _largest(values: torch.Tensor) -> float:
+    """The largest magnitude; NaN if there is one. In pieces, as all that looks at every element of a large case."""
+    worst = torch.zeros((), dtype=values.dtype)
+    for piece in _pieces(values):
+        worst = torch.maximum(worst, piece.abs().max()) if piece.numel() else worst
+    return float(worst)
+
+
+def _pieces(values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Views of all elements that fit the cache."""
+    return torch.split(values.reshape(-1), _PIECE)
 
 
 def _report(

@@ -13,6 +13,8 @@ from evoengineer.problem.model import Distribution
 
 _INTEGER_RANGE = 4  # small enough that sums of products of tens of thousands of them are exact in float32
 
+_SPIKE = 200.0  # more than any exponent of float32 spans: the exponential of the difference overflows
+
 
 class Generator:
     """With `shapes_only`, tensors have shapes and types but no contents (PyTorch's meta device), and cost nothing."""
@@ -28,7 +30,11 @@ class Generator:
         """Floating-point values by the current distribution."""
         if self.distribution is Distribution.INTEGERS:
             return self.integers(*shape, low=-_INTEGER_RANGE, high=_INTEGER_RANGE + 1).to(dtype)
-        return reshape_distribution(self.normal(*shape), self.distribution).to(dtype)
+        drawn = reshape_distribution(self.normal(*shape), self.distribution)
+        if self.distribution is Distribution.SPIKED and shape and not self._shapes_only:
+            places = self.integers(*shape[:-1], 1, low=0, high=shape[-1])
+            drawn.scatter_(-1, places, drawn.gather(-1, places) + _SPIKE)
+        return drawn.to(dtype)
 
     def normal(
         self, *shape: int, mean: float = 0.0, std: float = 1.0, dtype: torch.dtype = torch.float32
@@ -36,7 +42,10 @@ class Generator:
         """Normal values, whatever the distribution."""
         if self._shapes_only:
             return torch.empty(shape, dtype=dtype, device="meta")
-        return (torch.randn(shape, generator=self._random) * std + mean).to(dtype)
+        drawn = torch.randn(shape, generator=self._random)
+        if (mean, std) != (0.0, 1.0):
+            drawn = drawn * std + mean
+        return drawn.to(dtype)
 
     def uniform(
         self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: torch.dtype = torch.float32
@@ -79,6 +88,8 @@ def reshape_distribution(normal: torch.Tensor, distribution: Distribution) -> to
             return normal * 30
         case Distribution.NEAR_CONSTANT:
             return normal * 1e-2 + 1
+        case Distribution.SPIKED:
+            return normal - 2 * _SPIKE
         case Distribution.INTEGERS:
             return (normal * 2).round().clamp(-_INTEGER_RANGE, _INTEGER_RANGE)
         case _:

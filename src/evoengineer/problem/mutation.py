@@ -117,7 +117,7 @@ def _sign_flip(source: str) -> Changed:
     for match in re.finditer(r"(?<=[\w)\]] )([+-])(=?)(?= [\w(])", _code(source)):
         before = source[source.rfind("\n", 0, match.start()) + 1 : match.start()]
         placing = before.count("[") > before.count("]") or re.search(
-            r"\bint(64_t)? \w+ =|for \(|if \(", before
+            r"^\s*int(64_t)? \w+ =|(for|if) \([^)]*$", before
         )
         if _in_device_code(source, match.start()) and not placing:
             yield _replaced(source, match.start(), match.end(), opposite[match[1]] + match[2])

@@ -2,7 +2,7 @@
 
 import torch
 
-from evoengineer.problem import Case
+from evoengineer.problem import ALL_DISTRIBUTIONS, Case, Distribution
 from evoengineer.problem.inputs import Generator
 
 cases = [
@@ -13,6 +13,8 @@ cases = [
     Case.check(rows=5, columns=1312),
     Case.bench(rows=2048, columns=8192),
 ]
+# SPIKED: a maximum that begins with zero or misses an element shows.
+distributions = (*ALL_DISTRIBUTIONS, Distribution.SPIKED)
 flops = "5*rows*columns"
 
 

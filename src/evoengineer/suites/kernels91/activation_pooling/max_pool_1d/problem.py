@@ -2,7 +2,7 @@
 
 import torch
 
-from evoengineer.problem import Case
+from evoengineer.problem import ALL_DISTRIBUTIONS, Case, Distribution
 from evoengineer.problem.inputs import Generator
 
 cases = [
@@ -13,6 +13,8 @@ cases = [
     Case.check(batch=3, channels=5, length=160, kernel=2, stride=2, padding=0, dilation=1),
     Case.bench(batch=32, channels=64, length=8192, kernel=4, stride=2, padding=2, dilation=3),
 ]
+# SPIKED: a maximum that begins with zero or misses an element shows.
+distributions = (*ALL_DISTRIBUTIONS, Distribution.SPIKED)
 flops = "batch*channels*kernel*((length+2*padding-dilation*(kernel-1)-1)//stride+1)"
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from evoengineer.problem import Case
+from evoengineer.problem import ALL_DISTRIBUTIONS, Case, Distribution
 from evoengineer.problem.inputs import Generator
 
 cases = [
@@ -15,6 +15,8 @@ cases = [
     Case.check(batch=2, channels=3, height=11, width=64, kernel=2, stride=2, padding=0, dilation=1),
     Case.bench(batch=16, channels=64, height=128, width=128, kernel=3, stride=2, padding=1, dilation=1),
 ]
+# SPIKED: a maximum that begins with zero or misses an element shows.
+distributions = (*ALL_DISTRIBUTIONS, Distribution.SPIKED)
 flops = (
     "batch*channels*kernel*kernel"
     "*((height+2*padding-dilation*(kernel-1)-1)//stride+1)"

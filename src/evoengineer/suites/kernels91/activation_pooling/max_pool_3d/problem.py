@@ -2,7 +2,7 @@
 
 import torch
 
-from evoengineer.problem import Case
+from evoengineer.problem import ALL_DISTRIBUTIONS, Case, Distribution
 from evoengineer.problem.inputs import Generator
 
 cases = [
@@ -26,6 +26,8 @@ cases = [
         batch=8, channels=16, depth=48, height=48, width=48, kernel=3, stride=2, padding=1, dilation=1
     ),
 ]
+# SPIKED: a maximum that begins with zero or misses an element shows.
+distributions = (*ALL_DISTRIBUTIONS, Distribution.SPIKED)
 flops = (
     "batch*channels*kernel*kernel*kernel"
     "*((depth+2*padding-dilation*(kernel-1)-1)//stride+1)"

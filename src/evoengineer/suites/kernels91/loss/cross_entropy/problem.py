@@ -2,7 +2,7 @@
 
 import torch
 
-from evoengineer.problem import Case
+from evoengineer.problem import ALL_DISTRIBUTIONS, Case, Distribution
 from evoengineer.problem.inputs import Generator
 
 cases = [
@@ -13,6 +13,8 @@ cases = [
     Case.check(rows=5, classes=1312),
     Case.bench(rows=4096, classes=4096),
 ]
+# SPIKED: a maximum that begins with zero or misses an element shows.
+distributions = (*ALL_DISTRIBUTIONS, Distribution.SPIKED)
 flops = "4*rows*classes"
 
 
