@@ -16,9 +16,10 @@ torch::Tensor forward(torch::Tensor predictions, torch::Tensor targets) {
     targets = targets.contiguous();
     const float *P = predictions.data_ptr<float>(), *T = targets.data_ptr<float>();
     int64_t n = predictions.numel();
-    auto total = torch::zeros({1}, predictions.options());
-    warp_errors<<<1024, 256>>>(P, T, total.data_ptr<float>(), 1.0f / float(n), n);
-    return total.view({});
+    auto loss = torch::zeros({}, predictions.options());
+    float* L = loss.data_ptr<float>();
+    warp_errors<<<1024, 256>>>(P, T, L, 1.0f / float(n), n);
+    return loss;
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
