@@ -10,7 +10,8 @@ import pytest
 from tests.search.runs import Answers, evolve
 from tests.search.scripted import ScriptedJudge, kernel, reply, task
 
-from evoengineer.errors import EvoEngineerError
+from evoengineer.errors import EnvironmentFailure, EvoEngineerError
+from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.protocol import ProposerError, Request
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import Ending, LoopOptions
@@ -282,3 +283,45 @@ def test_the_judge_works_while_proposals_are_made(tmp_path: Path) -> None:
     started = time.monotonic()
     evolve(tmp_path, Answers(slow), trials=12, options=LoopOptions(workers=4))
     assert time.monotonic() - started < 12 * 0.2 * 0.7
+
+
+def test_a_text_that_repeats_a_duplicate_is_a_duplicate(tmp_path: Path) -> None:
+    """The second has the first one's machine code, the third the second one's text: neither is judged or charged."""
+    texts = {1: reply("one", time=50, build="b"), 2: reply("two", time=50, build="b")}
+    texts[3] = texts[2]
+
+    def answer(request: Request) -> str:
+        return texts.get(request.number) or faster(request)
+
+    for lookahead in (1, 3):
+        done = evolve(tmp_path, Answers(answer), trials=4, lookahead=lookahead, run=f"run{lookahead}")
+        assert done.rows("number, duplicate_of", "kind = 'duplicate'") == [(2, 1), (3, 1)]
+        assert done.result.progress.trials == 4
+
+
+class Failing(ScriptedJudge):
+    """A judge whose machine fails at one kernel until it is mended."""
+
+    broken = True
+
+    def _judge(self, source: str) -> Verdict:
+        if self.broken and '"id=k3 ' in source:
+            raise EnvironmentFailure("the disk is full")
+        return super()._judge(source)
+
+
+def test_a_failing_machine_ends_the_run_and_charges_nothing(tmp_path: Path) -> None:
+    judge, answers = Failing(), Answers(faster)
+    done = evolve(tmp_path, answers, trials=8, judge=judge)
+    assert done.result.ending is Ending.ENVIRONMENT
+    assert "the disk is full" in done.result.reason
+    assert [number for (number,) in done.rows("number", "trial IS NOT NULL")] == [1, 2]
+    paid = len(answers.requests)
+    judge.broken = False
+    done = evolve(tmp_path, answers, trials=8, judge=judge)
+    assert done.result.ending is Ending.FINISHED
+    assert sorted({request.number for request in answers.requests}) == list(range(1, 9))
+    assert len(answers.requests) == 8  # no reply was asked for twice
+    assert paid <= 8
+    straight = evolve(tmp_path, Answers(faster), trials=8, run="straight")
+    assert done.rows("number, kind, trial, time_us") == straight.rows("number, kind, trial, time_us")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evoengineer.errors import EnvironmentFailure
 from evoengineer.judge.integrity import Finding
 from evoengineer.judge.runner.process import CandidateFailure, FailureKind
 from evoengineer.judge.verdict import Outcome, Verdict
@@ -68,6 +69,8 @@ class DeviceFailure(Protocol):
 
 def device_rejection(failure: DeviceFailure, where: str) -> Rejected:
     """By the error that the simulated GPU reports."""
+    if failure.kind == "environment":
+        raise EnvironmentFailure(f"the simulated GPU's machine failed: {failure.report}")
     outcome = _DEVICE_OUTCOMES.get(failure.kind, Outcome.CRASHED)
     report = "\n".join(line.removeprefix("========= ") for line in failure.report.splitlines())
     headline = report.splitlines()[0] if report else failure.kind.replace("_", " ")
