@@ -3,7 +3,7 @@
 // expect-exit: nonzero
 // expect: Instruction budget exceeded
 // expect: converge\(.*endless_loop_instructions\.cu:(@fault|@step)\b
-// expect: thread \(\d+,0,0\) in block \(\d+,0,0\)
+// expect: more than 2000000 instructions of warps
 // expect-stdout: ^code 702 cudaErrorLaunchTimeout$
 #include "report.h"
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from evoengineer.card.profile import load_profile
 from evoengineer.sim.engine.engine import Engine
+from evoengineer.sim.options import DeviceOptions, Limits
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.timing.profile import LaunchProfile
 from evoengineer.toolchain.compilers import find_toolchain
@@ -109,7 +110,7 @@ class Ran:
     """One launch: how often each basic block ran, by warps and by lanes, and what it wrote."""
 
     def __init__(self, ptx: str, kernel: str, **options: object) -> None:
-        engine = Engine(load_profile("rtx4090"), **options)  # type: ignore[arg-type]
+        engine = Engine(DeviceOptions(**{"sample_blocks": 0, **options}))  # type: ignore[arg-type]
         module = engine.load_module([ptx])
         data, out = (engine.memory.allocate(structs.DEVICE, 8 * GRID * BLOCK) for _ in range(2))
         params = data.to_bytes(8, "little") + out.to_bytes(8, "little") + ROUNDS.to_bytes(4, "little")
@@ -153,9 +154,9 @@ def test_a_limit_in_instructions_does_not_depend_on_workers(ptx: str) -> None:
     needed = Ran(ptx, "rounds", threads=1).instructions
     reports = set()
     for threads in (1, 2):
-        Ran(ptx, "rounds", threads=threads, instruction_limit=needed)
+        Ran(ptx, "rounds", threads=threads, limits=Limits(max_instructions=needed))
         with pytest.raises(DeviceError) as error:
-            Ran(ptx, "rounds", threads=threads, instruction_limit=needed - 1)
+            Ran(ptx, "rounds", threads=threads, limits=Limits(max_instructions=needed - 1))
         reports.add(error.value.report)
     assert len(reports) == 1
     assert str(needed - 1) in reports.pop()
@@ -165,7 +166,7 @@ class Timed:
     """Launches one after the other on one device, and what the timing model says of them."""
 
     def __init__(self, ptx: str) -> None:
-        self.engine = Engine(load_profile("rtx4090"), threads=1, sample_blocks=12)
+        self.engine = Engine(DeviceOptions(threads=1, sample_blocks=12))
         self.module = self.engine.load_module([ptx])
 
     def buffer(self, size: int) -> int:
@@ -193,7 +194,7 @@ def test_work_in_a_block_that_was_not_counted_takes_its_time(ptx: str) -> None:
     assert alone.time_ns > 10 * idle.time_ns
     assert many.time_ns > 0.8 * alone.time_ns
     assert many.disagreement > 0.1
-    timed.engine.set_sampling(12, False, reuse_profiles=False)
+    timed.engine.configure(replace(timed.engine.options, reuse_profiles=False))
     again = timed.run("one_of_many", 20000, data, out, 7777)  # now with the busiest block among those counted
     assert again.disagreement < 0.1
     assert 0.8 * alone.time_ns < again.time_ns < 10 * alone.time_ns  # the others tell little of its pace

@@ -243,7 +243,7 @@ def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count:
     plan = {"fast_entry": entry, "first_conversion": first, "conversions": count}
     plan["instructions"] = len(block.instrs)
     head = block.barrier or (block.instrs[0] if block.instrs else None)
-    plan["site"] = unit.sites.get(id(head), 0)
+    plan["site"] = unit.sites.get(id(head)) or unit.sites.get(id(block.terminator), 0)
     sync = block.warp_sync
     if sync is not None:
         plan["barrier_kind"] = zlib.crc32(sync.name.encode())  # operations of one kind may be joined

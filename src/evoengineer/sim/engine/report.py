@@ -47,7 +47,8 @@ def describe(
     lines.append(f"    at {demangle(function)}{f' in {place}' if place else ''}")
     if function != image.kernel:
         lines.append(f"    called from kernel {demangle(image.kernel)}")
-    lines.append(f"    by thread {triple(error.tid)} in block {triple(error.ctaid)}")
+    if name != "instruction_budget":  # it belongs to all of them together
+        lines.append(f"    by thread {triple(error.tid)} in block {triple(error.ctaid)}")
     if bin(error.lanes).count("1") > 1:
         lines.append(f"    lanes of the warp concerned: 0x{error.lanes:08x}")
     if name == "race":

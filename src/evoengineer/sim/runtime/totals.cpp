@@ -40,6 +40,32 @@ bool past_limit(const Run& run) {
     return run.launch->instruction_limit && run.spent.load(std::memory_order_relaxed) > run.launch->instruction_limit;
 }
 
+// Which warp goes over the limit depends on how many workers there are, so none is named.
+static ErrorRecord over_limit(const Launch& launch) {
+    ErrorRecord record{};
+    record.code = kInstructionBudget;
+    record.site = kNoSite;
+    snprintf(record.text, sizeof record.text, "the kernel has run more than %llu instructions of warps",
+             static_cast<unsigned long long>(launch.instruction_limit));
+    return record;
+}
+
+// Where most of them were run: a loop without an end is there, whoever went over the limit.
+static void name_busiest_place(const Run& run, ErrorRecord& record) {
+    const Launch& launch = *run.launch;
+    uint64_t most = 0;
+    for (uint32_t f = 0; launch.totals && f < launch.function_count; f++) {
+        const Function& function = launch.functions[f];
+        for (uint32_t b = 0; b < function.block_count; b++) {
+            uint64_t instructions = launch.totals[function.first_count + b] * function.blocks[b].instructions;
+            if (instructions <= most) continue;
+            most = instructions;
+            record.function = f;
+            record.site = function.blocks[b].site;
+        }
+    }
+}
+
 static bool busier(const Busy& a, const Busy& b) {
     return a.instructions != b.instructions ? a.instructions > b.instructions : a.block < b.block;
 }
@@ -72,22 +98,11 @@ void end_totals(Run& run) {
     launch.instructions = run.spent.load();
     std::sort(run.busiest.begin(), run.busiest.end(), busier);
     for (size_t i = 0; i < std::min<size_t>(run.busiest.size(), kBusiest); i++) launch.busiest[i] = run.busiest[i];
-    if (launch.error.code == kNoError && past_limit(run)) {  // the last few blocks went over it
-        launch.error.code = kInstructionBudget;
-        launch.error.site = kNoSite;
-        snprintf(launch.error.text, sizeof launch.error.text, "the kernel has run more than %llu instructions of warps",
-                 static_cast<unsigned long long>(launch.instruction_limit));
-    }
+    if (launch.error.code == kNoError && past_limit(run)) launch.error = over_limit(launch);  // by the last few blocks
+    if (launch.error.code == kInstructionBudget) name_busiest_place(run, launch.error);
 }
 
-// Which warp goes over the limit depends on how many workers there are, so none is named.
-void describe_limit(Worker& k) {
-    memset(&k.record, 0, sizeof k.record);
-    k.record.code = kInstructionBudget;
-    k.record.site = kNoSite;
-    snprintf(k.record.text, sizeof k.record.text, "the kernel has run more than %llu instructions of warps",
-             static_cast<unsigned long long>(k.launch->instruction_limit));
-}
+void describe_limit(Worker& k) { k.record = over_limit(*k.launch); }
 
 void fail_limit(WarpState* w) {
     describe_limit(*w->worker);
