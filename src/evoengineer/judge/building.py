@@ -111,7 +111,7 @@ def _sandboxed(compilers: tuple[Path, ...]) -> Callable[[Command], Finished]:
         )
         before = Surroundings.now()
         with start(list(command.arguments), policy) as process:
-            idle = Idleness([process.pid])
+            idle = Idleness(supervisors=[process.pid])
             ending = None
             while ending is None:
                 try:

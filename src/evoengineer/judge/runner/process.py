@@ -195,7 +195,7 @@ class RunnerProcess:
 
     def _receive(self) -> bytes:
         """The next bytes of the answer, however long they take, if somebody is at work on them."""
-        idle = Idleness([self._process.pid, *self._beside])
+        idle = Idleness(self._beside, supervisors=[self._process.pid])
         begin = time.monotonic()
         self._channel.settimeout(_LOOK_SECONDS)
         while True:

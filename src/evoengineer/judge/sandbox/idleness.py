@@ -16,17 +16,21 @@ _LEAST_LOOKS = 10
 
 
 class Idleness:
-    """Watches processes with all their descendants. `look` every half second or so."""
+    """Watches processes with all their descendants. `look` every half second or so.
 
-    def __init__(self, pids: Iterable[int]) -> None:
-        self._pids = tuple(pids)
+    Of `supervisors` only the descendants count: they look around themselves, which is no progress.
+    """
+
+    def __init__(self, pids: Iterable[int] = (), supervisors: Iterable[int] = ()) -> None:
+        self._pids, self._supervisors = tuple(pids), tuple(supervisors)
         self._ticks = -1
         self._since = 0.0
         self._looks = 0
 
     def look(self) -> bool:
         """Whether nobody has done anything, or was ready to, in many looks over many seconds."""
-        ticks, active = _activity(self._pids)
+        below = [child for each in self._supervisors for child in _children_of(each)]
+        ticks, active = _activity((*self._pids, *below))
         now = time.monotonic()
         if active or ticks != self._ticks:
             self._ticks, self._since, self._looks = ticks, now, 0
@@ -49,6 +53,10 @@ def _activity(pids: tuple[int, ...]) -> tuple[int, bool]:
                     seen.add(child)
                     waiting.append(child)
     return total, active
+
+
+def _children_of(pid: int) -> list[int]:
+    return [child for task in _listed(Path(f"/proc/{pid}/task")) for child in _children(task)]
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -7,9 +7,10 @@
 
 void begin_totals(Run& run) {
     Launch& launch = *run.launch;
-    run.sizes.assign(launch.count_total, 0);  // of all functions
+    run.sizes.clear();
     for (uint32_t f = 0; f < launch.function_count; f++) {
         const Function& function = launch.functions[f];
+        run.sizes.resize(std::max<size_t>(run.sizes.size(), function.first_count + function.block_count), 0);
         for (uint32_t b = 0; b < function.block_count; b++)
             run.sizes[function.first_count + b] = function.blocks[b].instructions;
     }
@@ -56,7 +57,7 @@ static void name_busiest_place(const Run& run, ErrorRecord& record) {
     uint64_t most = 0;
     for (uint32_t f = 0; launch.totals && f < launch.function_count; f++) {
         const Function& function = launch.functions[f];
-        for (uint32_t b = 0; b < function.block_count; b++) {
+        for (uint32_t b = 0; b < function.block_count && function.first_count + b < launch.count_total; b++) {
             uint64_t instructions = launch.totals[function.first_count + b] * function.blocks[b].instructions;
             if (instructions <= most) continue;
             most = instructions;
@@ -86,7 +87,7 @@ void end_worker_totals(Worker& k) {
     Launch& launch = *run.launch;
     account(k);
     std::lock_guard<std::mutex> lock(run.mutex);
-    for (size_t i = 0; i < run.sizes.size(); i++) {
+    for (size_t i = 0; i < std::min<size_t>(run.sizes.size(), launch.count_total); i++) {
         if (launch.totals) launch.totals[i] += k.totals[i];
         if (launch.total_lanes) launch.total_lanes[i] += kLanes * k.totals[i] - k.idle[i];
     }
