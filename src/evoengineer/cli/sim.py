@@ -162,7 +162,7 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=Limits().max_instructions,
         metavar="N",
-        help="stop a kernel whose warp loops more than N times; 0: never (default: %(default)s)",
+        help="stop a launch whose warps run more than N instructions; 0: never (default: %(default)s)",
     )
     parser.add_argument(
         "--max-seconds",
