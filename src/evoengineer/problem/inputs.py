@@ -88,6 +88,8 @@ def reshape_distribution(normal: torch.Tensor, distribution: Distribution) -> to
             return normal * 30
         case Distribution.NEAR_CONSTANT:
             return normal * 1e-2 + 1
+        case Distribution.SMALL:
+            return normal * 1e-3
         case Distribution.SPIKED:
             return normal - 2 * _SPIKE
         case Distribution.INTEGERS:

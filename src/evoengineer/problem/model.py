@@ -24,6 +24,7 @@ class Distribution(StrEnum):
     LARGE = "large"  # deviation 30: overflow of exp, cancellation
     NEAR_CONSTANT = "near_constant"  # 1 with deviation 1e-2
     INTEGERS = "integers"  # small whole numbers: sums and products are exact
+    SMALL = "small"  # deviation 1e-3: an epsilon that is left out shows
     SPIKED = "spiked"  # far below zero, one of each row far above the others: for what looks for a maximum
     OWN = "own"  # as a KernelBench file draws them itself
 

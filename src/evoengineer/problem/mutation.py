@@ -61,7 +61,8 @@ def _dropped_tile(source: str) -> Changed:
     code = _code(source)
     for match in (*_EXTENT.finditer(code), *_GRID.finditer(code)):
         parts = _split(match["blocks"])
-        if match["blocks"].strip() in ("1", "blocks") and "dim3" in code:
+        only = match["blocks"].strip()
+        if only == "1" or f"dim3 {only}(" in code:
             continue
         for place, part in enumerate(parts):
             less = [*parts]

@@ -7,7 +7,6 @@ constexpr int THREADS = 256;
 // The sum of `value` over the threads of the block, known to all of them.
 __device__ float block_sum(float value) {
     __shared__ float scratch[THREADS];
-    __syncthreads();  // a previous sum may still be read
     scratch[threadIdx.x] = value;
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {

@@ -2,7 +2,7 @@
 
 import torch
 
-from evoengineer.problem import Case
+from evoengineer.problem import ALL_DISTRIBUTIONS, Case, Distribution
 from evoengineer.problem.inputs import Generator
 
 cases = [
@@ -13,6 +13,8 @@ cases = [
     Case.check(batch=2, channels=13, height=7, width=32),
     Case.bench(batch=16, channels=64, height=128, width=128),
 ]
+# SMALL: beside values near 1, the epsilon could be left out.
+distributions = (*ALL_DISTRIBUTIONS, Distribution.SMALL)
 flops = "4*batch*channels*height*width"
 
 
