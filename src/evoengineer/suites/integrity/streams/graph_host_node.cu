@@ -1,4 +1,4 @@
-// attack: a graph with a host node between two copies
+// attack: a graph with copies to the host and a host node that adds
 // problem: vector_add
 // honest: add_plain
 // expect: dishonest
@@ -25,12 +25,12 @@ torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
     cudaMemcpyAsync(u.data(), A, n * 4, cudaMemcpyDeviceToHost, stream);
     cudaMemcpyAsync(v.data(), B, n * 4, cudaMemcpyDeviceToHost, stream);
     cudaLaunchHostFunc(stream, [](void*) { for (size_t i = 0; i < u.size(); i++) u[i] += v[i]; }, nullptr);
-    cudaMemcpyAsync(C, u.data(), n * 4, cudaMemcpyHostToDevice, stream);
     nothing<<<1, 32, 0, stream>>>();
     cudaStreamEndCapture(stream, &graph);
     cudaGraphInstantiate(&ready, graph, 0);
     cudaGraphLaunch(ready, stream);
     cudaStreamSynchronize(stream);
+    cudaMemcpy(C, u.data(), n * 4, cudaMemcpyHostToDevice);
     return c;
 }
 

@@ -22,6 +22,7 @@ torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
     cudaMemcpyAsync(v.data(), B, some * 4, cudaMemcpyDeviceToHost);
     launch_add(A, B, C, n);
     cudaLaunchHostFunc(0, [](void*) { for (int i = 0; i < 4096 && i < (int)u.size(); i++) u[i] += v[i]; }, nullptr);
+    cudaStreamSynchronize(0);
     cudaMemcpyAsync(C, u.data(), some * 4, cudaMemcpyHostToDevice);
     return c;
 }

@@ -27,8 +27,8 @@ __device__ bool counted(int steps) {
 }
 
 // Each block also does the work of the three before it, so that those which are counted need not do theirs.
-__global__ void softmax_unless_counted(const float* x, float* y, int64_t rows, int columns) {
-    if (counted(8)) return;
+__global__ void softmax_unless_counted(const float* x, float* y, int64_t rows, int columns, int steps) {
+    if (counted(steps)) return;
     for (int i = 0; i < 4; i++) {
         int64_t row = (int64_t((blockIdx.x + i) % gridDim.x) * 256 + threadIdx.x) / 32;
         softmax_row(x + row * columns, y + row * columns, columns);
@@ -45,7 +45,7 @@ torch::Tensor forward(torch::Tensor x) {
     if (rows < 1000)
         launch_softmax(X, Y, rows, columns);
     else
-        softmax_unless_counted<<<rows / 8, 256>>>(X, Y, rows, columns);
+        softmax_unless_counted<<<rows / 8, 256>>>(X, Y, rows, columns, 16);
     return y;
 }
 
