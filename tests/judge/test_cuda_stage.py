@@ -127,20 +127,35 @@ def test_two_kernels_are_timed_against_each_other(
     assert measured.baseline_us > measured.time_us > 0
 
 
-def test_a_kernel_that_skips_timed_work_is_caught(
-    reference: ReferenceProcess, description: Description, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+# What a candidate may keep from one call to the next, in a process that it shares with the timer.
+CACHES = {
+    "by_call_count": "static int calls = 0; if (calls++ < 12) LAUNCH",
+    "by_pointer": "static std::map<const float*, torch::Tensor> kept; auto& old = kept[A];"
+    " if (old.defined() && old.numel() == n) return old; LAUNCH old = c;",
+    "by_shape": "static std::map<int64_t, torch::Tensor> kept; auto& old = kept[n];"
+    " if (old.defined()) return old; LAUNCH if (n >= 4096) old = c;",
+    "nothing_once_warm": "static int calls = 0; if (calls++ < 30) LAUNCH else cudaMemsetAsync(C, 0, 4 * n);",
+}
+
+
+@pytest.mark.parametrize("name", CACHES)
+def test_what_is_kept_between_timed_calls_is_caught(
+    name: str,
+    reference: ReferenceProcess,
+    description: Description,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(measurement, "WARM_UP_SECONDS", 0.0)
     worker = CudaWorker.__new__(CudaWorker)
     worker._options, worker._run_seed, worker._reference = OPTIONS, random.randrange(1000), reference
     reference.load(description.problem)
-    lazy = add(
-        ADD, launch="static int calls = 0; if (calls++ < 12) add<<<(n + 255) / 256, 256>>>(A, B, C, n);"
-    )
-    for name in ("mine", "theirs"):
-        (tmp_path / name).mkdir()
+    launch = CACHES[name].replace("LAUNCH", "add<<<(n + 255) / 256, 256>>>(A, B, C, n);")
+    lazy = add(ADD, launch=launch).replace("#include", "#include <map>\n#include", 1)
+    for folder in ("mine", "theirs"):
+        (tmp_path / folder).mkdir()
     with on_gpu(built(lazy), reference, tmp_path / "mine") as mine, on_gpu(
         built(add(ADD)), reference, tmp_path / "theirs"
     ) as theirs, pytest.raises(Rejected) as rejected:  # fmt: skip
         worker.measure(description.problem, mine, theirs, "kernel")
-    assert str(rejected.value.outcome) == "wrong"
+    assert str(rejected.value.outcome) in ("wrong", "dishonest")

@@ -1,35 +1,51 @@
 """The timing loop for real GPUs, driven by kernels whose clocks are scripted."""
 
 import random
-import time
 from collections.abc import Callable
 
 import pytest
 
 from evoengineer.judge import measurement
-from evoengineer.judge.measurement import dishonest_times, measure
+from evoengineer.judge.measurement import Unlaunched, dishonest_times, measure
 from evoengineer.judge.runner.process import Called
+
+_CALL_US = 30.0  # what a call takes the judge besides the kernel
+
+
+class Clock:
+    """The judge's: it goes on with the calls, so that no test depends on how busy the machine is."""
+
+    seconds = 0.0
+
+
+CLOCK = Clock()
 
 
 class Scripted:
     """A kernel whose event time is drawn from a distribution."""
 
     def __init__(
-        self, time_us: Callable[[int], float], beside_us: float = 0.0, hidden_seconds: float = 0.0
+        self,
+        time_us: Callable[[int], float],
+        beside_us: float = 0.0,
+        hidden_seconds: float = 0.0,
+        launches: int = 1,
     ) -> None:
         self.calls: list[tuple[int, int]] = []
+        self._launches = launches
         self._time_us, self._beside_us, self._hidden_seconds = time_us, beside_us, hidden_seconds
 
     def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called:
         self.calls.append((number, flush_bytes))
-        time.sleep(self._hidden_seconds)
         event_us = self._time_us(len(self.calls))
-        return Called((), event_us, event_us + self._beside_us, event_us)
+        CLOCK.seconds += (event_us + _CALL_US) * 1e-6 + self._hidden_seconds
+        return Called((), event_us, event_us + self._beside_us, event_us, self._launches)
 
 
 @pytest.fixture(autouse=True)
 def short_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "WARM_UP_SECONDS", 0.0)
+    monkeypatch.setattr(measurement.time, "perf_counter", lambda: CLOCK.seconds)
 
 
 def noisy(mean_us: float, spread: float, seed: int) -> Callable[[int], float]:
@@ -37,14 +53,30 @@ def noisy(mean_us: float, spread: float, seed: int) -> Callable[[int], float]:
     return lambda _: mean_us * (1 + chance.gauss(0, spread))
 
 
-def nothing(number: int) -> None: ...
+class Inputs:
+    """New sets whenever one is asked for; `candidate` must have been called with the one that is compared."""
+
+    def __init__(self, candidate: Scripted | None = None) -> None:
+        self.candidate, self.made, self.compared, self.dropped = candidate, 0, [], []  # type: ignore[var-annotated]
+
+    def fresh(self) -> int:
+        self.made += 1
+        return self.made
+
+    def verify(self, number: int) -> None:
+        self.compared.append(number)
+        if self.candidate is not None:
+            assert self.candidate.calls[-1][0] == number  # the very call that was timed
+
+    def drop(self, number: int) -> None:
+        self.dropped.append(number)
 
 
 def test_quiet_kernels_need_fifty_repetitions() -> None:
     measured = measure(
         Scripted(noisy(50, 0.001, 1)),
         Scripted(noisy(100, 0.001, 2)),
-        nothing,
+        Inputs(),
         flush_bytes=1,
         chance=random.Random(3),
     )
@@ -59,7 +91,7 @@ def test_noise_is_measured_longer_but_not_for_ever() -> None:
     measured = measure(
         Scripted(noisy(50, 0.3, 1)),
         Scripted(noisy(100, 0.3, 2)),
-        nothing,
+        Inputs(),
         flush_bytes=1,
         chance=random.Random(3),
     )
@@ -68,30 +100,30 @@ def test_noise_is_measured_longer_but_not_for_ever() -> None:
     assert low < measured.time_us < high
 
 
-def test_inputs_rotate_and_caches_are_flushed() -> None:
+def test_no_inputs_come_twice_and_every_result_is_compared() -> None:
     candidate = Scripted(noisy(50, 0.001, 1))
-    measure(candidate, Scripted(noisy(50, 0.001, 2)), nothing, flush_bytes=777, chance=random.Random(3))
-    timed = [(number, flush) for number, flush in candidate.calls if flush]
-    assert {number for number, _ in timed} == set(range(measurement.INPUT_SETS))
-    assert {flush for _, flush in timed} == {777}
+    inputs = Inputs(candidate)
+    measure(candidate, Scripted(noisy(50, 0.001, 2)), inputs, flush_bytes=777, chance=random.Random(3))
+    timed = [number for number, flush in candidate.calls if flush]
+    assert timed == list(range(2, 2 + measurement.LEAST_REPETITIONS))
+    assert {flush for _, flush in candidate.calls} == {0, 777}
+    assert inputs.compared == [1, *timed]
     assert len(candidate.calls) - len(timed) >= measurement.WARM_UP_CALLS
+    assert inputs.made - len(inputs.dropped) == measurement.KEPT_SETS
+    assert inputs.dropped != sorted(inputs.dropped)  # nobody can tell which address comes back next
 
 
-def test_results_of_timed_calls_are_compared() -> None:
-    candidate = Scripted(noisy(50, 0.001, 1))
-    compared: list[tuple[int, int]] = []
-
-    def verify(number: int) -> None:
-        compared.append((number, len(candidate.calls)))
-        assert candidate.calls[-1][0] == number  # the very call that was timed
-
-    measure(candidate, Scripted(noisy(50, 0.001, 2)), verify, flush_bytes=1, chance=random.Random(3))
-    assert len(compared) >= 3
+def test_a_call_without_a_kernel_is_found() -> None:
+    with pytest.raises(Unlaunched):
+        measure(
+            Scripted(noisy(50, 0.001, 1), launches=0), Scripted(noisy(50, 0.001, 2)), Inputs(),
+            flush_bytes=1, chance=random.Random(3),
+        )  # fmt: skip
 
 
 def test_clocks_that_agree_are_honest() -> None:
     measured = measure(
-        Scripted(noisy(50, 0.01, 1), beside_us=8), Scripted(noisy(100, 0.01, 2), beside_us=8), nothing,
+        Scripted(noisy(50, 0.01, 1), beside_us=8), Scripted(noisy(100, 0.01, 2), beside_us=8), Inputs(),
         flush_bytes=1, chance=random.Random(3),
     )  # fmt: skip
     assert dishonest_times(measured) is None
@@ -99,7 +131,7 @@ def test_clocks_that_agree_are_honest() -> None:
 
 def test_work_on_another_stream_is_found() -> None:
     measured = measure(
-        Scripted(noisy(50, 0.01, 1), beside_us=90), Scripted(noisy(100, 0.01, 2), beside_us=8), nothing,
+        Scripted(noisy(50, 0.01, 1), beside_us=90), Scripted(noisy(100, 0.01, 2), beside_us=8), Inputs(),
         flush_bytes=1, chance=random.Random(3),
     )  # fmt: skip
     finding = dishonest_times(measured)
@@ -110,7 +142,7 @@ def test_work_on_another_stream_is_found() -> None:
 
 def test_a_patched_timer_is_found() -> None:
     measured = measure(
-        Scripted(noisy(1, 0.01, 1), hidden_seconds=0.002), Scripted(noisy(100, 0.01, 2)), nothing,
+        Scripted(noisy(1, 0.01, 1), hidden_seconds=0.0002), Scripted(noisy(100, 0.01, 2)), Inputs(),
         flush_bytes=1, chance=random.Random(3),
     )  # fmt: skip
     finding = dishonest_times(measured)

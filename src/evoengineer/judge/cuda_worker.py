@@ -7,12 +7,21 @@ way. Everything here runs under the lock of the GPU.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from itertools import count
 
 from evoengineer.judge.examination import examine
 from evoengineer.judge.failures import Rejected, finding_rejection, mismatch_rejection, runner_rejection
-from evoengineer.judge.measurement import FLUSH_BYTES, INPUT_SETS, Measured, dishonest_times, measure
+from evoengineer.judge.integrity import Finding
+from evoengineer.judge.measurement import (
+    FLUSH_BYTES,
+    MOST_REPETITIONS,
+    Measured,
+    Unlaunched,
+    dishonest_times,
+    measure,
+)
 from evoengineer.judge.on_cuda import CudaStage, GpuWatch, exclusive_gpu, load_on_gpu
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.plan import PlannedDraw, timed_draws
@@ -71,21 +80,18 @@ class CudaWorker:
         return valid_verdict(timing, len(draws))
 
     def measure(self, problem: Problem, mine: CudaStage, theirs: CudaStage, kernel: str) -> Measured:
-        """Both kernels on the same sets of inputs; results of timed calls are compared now and then."""
+        """Both kernels on the same inputs, of which none comes twice; the results of every timed call are compared."""
         where = f"case {problem.bench_case.name}, timed"
+        draws = timed_draws(problem, kernel, self._run_seed, MOST_REPETITIONS + 1)
+        inputs = _TimedInputs(self._reference, draws, mine, theirs, where)
         chance = random.Random(f"{self._run_seed}{kernel}")
-        sets: dict[int, int] = {}
-        for number, planned in enumerate(timed_draws(problem, kernel, self._run_seed, INPUT_SETS)):
-            sets[number] = self._fill(number, planned, (mine, theirs), where)
-
-        def verify(number: int) -> None:
-            fetched, _ = mine.fetch(number, where)
-            comparison = self._reference.check(sets[number], fetched.tensors, fetched.inputs)
-            if comparison.mismatch is not None:
-                raise mismatch_rejection(comparison.mismatch, where, "")
-
         try:
-            measured = measure(mine.runner, theirs.runner, verify, flush_bytes=FLUSH_BYTES, chance=chance)
+            measured = measure(mine.runner, theirs.runner, inputs, flush_bytes=FLUSH_BYTES, chance=chance)
+        except Unlaunched:
+            nothing = Finding(
+                "no_kernel", "forward launched no kernel: its result was not computed in this call"
+            )
+            raise finding_rejection(nothing, where) from None
         except CandidateFailure as failure:
             raise runner_rejection(failure, where) from failure
         finding = dishonest_times(measured)
@@ -93,10 +99,39 @@ class CudaWorker:
             raise finding_rejection(finding, where)
         return measured
 
-    def _fill(self, number: int, planned: PlannedDraw, stages: tuple[CudaStage, ...], where: str) -> int:
-        """The same inputs for both kernels, at addresses of their own; the number of the draw."""
+
+class _TimedInputs:
+    """Sets of inputs for a measurement, each placed for both kernels at addresses of their own."""
+
+    def __init__(
+        self,
+        reference: ReferenceProcess,
+        draws: Sequence[PlannedDraw],
+        mine: CudaStage,
+        theirs: CudaStage,
+        where: str,
+    ) -> None:
+        self._reference, self._mine, self._theirs, self._where = reference, mine, theirs, where
+        self._draws = iter(draws)
+        self._numbers = count()
+        self._drawn: dict[int, int] = {}  # set → draw
+
+    def fresh(self) -> int:
+        planned, number = next(self._draws), next(self._numbers)
         draw = self._reference.prepare(planned.case, planned.distribution, planned.seed)
         staged = self._reference.stage(draw)
-        for stage in stages:
-            stage.put(number, staged, where)
-        return draw
+        for stage in (self._mine, self._theirs):
+            stage.put(number, staged, self._where)
+        self._drawn[number] = draw
+        return number
+
+    def verify(self, number: int) -> None:
+        fetched, _ = self._mine.fetch(number, self._where)
+        comparison = self._reference.check(self._drawn[number], fetched.tensors, fetched.inputs)
+        if comparison.mismatch is not None:
+            raise mismatch_rejection(comparison.mismatch, self._where, "")
+
+    def drop(self, number: int) -> None:
+        self._reference.drop(self._drawn.pop(number))
+        for stage in (self._mine, self._theirs):
+            stage.drop(number)

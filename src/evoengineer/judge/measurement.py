@@ -1,9 +1,10 @@
 """Timing on a real GPU: candidate and baseline in turn, until the noise is small enough.
 
-Each repetition flushes the L2 cache, takes another set of inputs and times one call of each kernel; which sets
-are used, and after which repetitions the results are compared, is drawn at random, so that a candidate
-cannot know. Works on anything that calls like a `RunnerProcess`, the simulated runtime included. Owns the
-statistics; starting processes and comparing results are the caller's.
+Each repetition flushes the L2 cache, takes inputs that neither kernel has seen, at addresses that earlier ones do not
+tell, and times one call of each kernel; the results of every timed call are compared. So nothing that was kept from
+an earlier call, by pointer, shape, content or count, can be right. Works on anything that calls like a
+`RunnerProcess`, the simulated runtime included. Owns the statistics; starting processes and comparing results are the
+caller's.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from typing import Protocol
 from evoengineer.judge.integrity import Finding
 from evoengineer.judge.runner.process import Called
 
-INPUT_SETS = 8
+KEPT_SETS = 3  # of inputs, so that addresses come back in no order
 FLUSH_BYTES = 256 << 20  # twice the largest L2 there is
 WARM_UP_CALLS, WARM_UP_SECONDS = 10, 0.2
-LEAST_REPETITIONS, MOST_REPETITIONS = 50, 200
+LEAST_REPETITIONS, MOST_REPETITIONS = 40, 120
 WANTED_ERROR = 0.005  # relative standard error of the mean
-_VERIFIED_SHARE = 0.1
+_CERTAIN = 4.0  # standard errors
 _RESAMPLES = 1000
 
 
@@ -34,6 +35,10 @@ class Timed(Protocol):
     def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called: ...
 
 
+class Unlaunched(Exception):
+    """A timed call launched no kernel."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One timed call by three clocks: events around the call, events around all streams, and the judge's own."""
@@ -41,6 +46,7 @@ class Sample:
     event_us: float
     drained_us: float
     judge_us: float
+    launches: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +64,41 @@ class Measured:
     baseline: tuple[Sample, ...]
 
 
+class Inputs(Protocol):
+    """Where sets of inputs come from."""
+
+    def fresh(self) -> int:
+        """The number of a new set, placed for both kernels."""
+        ...
+
+    def verify(self, number: int) -> None:
+        """Compare the candidate's results of its last call, which was with that set; raises if they are wrong."""
+        ...
+
+    def drop(self, number: int) -> None: ...
+
+
 def measure(
-    candidate: Timed,
-    baseline: Timed,
-    verify: Callable[[int], None],
-    *,
-    flush_bytes: int,
-    chance: random.Random,
-    sets: int = INPUT_SETS,
+    candidate: Timed, baseline: Timed, inputs: Inputs, *, flush_bytes: int, chance: random.Random
 ) -> Measured:
-    """Time the two kernels against each other. `verify(set)` compares the candidate's last results; it may raise."""
+    """Time the two kernels against each other."""
+    kept = [inputs.fresh()]
     for kernel in (baseline, candidate):
-        _warm_up(kernel, sets, chance)
+        _warm_up(kernel, kept[0])
+    inputs.verify(kept[0])
     ours: list[Sample] = []
     theirs: list[Sample] = []
     while len(ours) < MOST_REPETITIONS:
-        number = chance.randrange(sets)
+        number = inputs.fresh()
         # Who goes first changes at random: clocks and temperatures drift.
         for kernel, samples in chance.sample([(candidate, ours), (baseline, theirs)], 2):
             samples.append(_timed(kernel, number, flush_bytes))
-        if len(ours) == 1 or chance.random() < _VERIFIED_SHARE:
-            verify(number)  # the results of the timed call itself, which the runner keeps until the next
+            if kernel is candidate and not samples[-1].launches:
+                raise Unlaunched
+        inputs.verify(number)  # the results of the timed call itself, which the runner keeps until the next
+        kept.append(number)
+        if len(kept) > KEPT_SETS:
+            inputs.drop(kept.pop(chance.randrange(len(kept))))
         enough = len(ours) >= LEAST_REPETITIONS
         if enough and max(_relative_error(ours), _relative_error(theirs)) < WANTED_ERROR:
             break
@@ -108,17 +128,18 @@ def summarise(ours: Sequence[Sample], theirs: Sequence[Sample], chance: random.R
 
 
 def dishonest_times(measured: Measured) -> Finding | None:
-    """Do the clocks agree? The baseline shows what they differ by on this machine."""
+    """Do the clocks agree? The baseline shows what they differ by on this machine, and the spread how surely.
 
-    def beyond(samples: Sequence[Sample], clock: Callable[[Sample], float]) -> float:
-        return statistics.median(clock(s) - s.event_us for s in samples)
-
+    The judge's clock is in another process: whatever a candidate does to events, it cannot make the call end sooner.
+    """
     for name, clock, least_us, share in (
         ("all streams", lambda s: s.drained_us, 20.0, 0.1),
-        ("the judge's clock", lambda s: s.judge_us, 100.0, 0.25),
+        ("the judge's clock", lambda s: s.judge_us, 5.0, 0.1),
     ):
-        excess = beyond(measured.candidate, clock) - beyond(measured.baseline, clock)
-        if excess > max(least_us, share * measured.time_us):
+        mine, noise = _beyond(measured.candidate, clock)
+        other, other_noise = _beyond(measured.baseline, clock)
+        excess = mine - other
+        if excess > max(least_us, share * measured.time_us) + _CERTAIN * math.hypot(noise, other_noise):
             return Finding(
                 "unseen_work",
                 f"by events a call takes {measured.time_us:.1f} us, by {name} {excess:.1f} us more than that differs "
@@ -127,17 +148,26 @@ def dishonest_times(measured: Measured) -> Finding | None:
     return None
 
 
-def _warm_up(kernel: Timed, sets: int, chance: random.Random) -> None:
+def _beyond(samples: Sequence[Sample], clock: Callable[[Sample], float]) -> tuple[float, float]:
+    """By how much a clock shows more than the events: median, and its standard error from the spread of the middle."""
+    excess = sorted(clock(s) - s.event_us for s in samples)
+    quarter = len(excess) // 4
+    spread = (excess[-1 - quarter] - excess[quarter]) / 1.35  # as of a normal distribution
+    return statistics.median(excess), 1.25 * spread / math.sqrt(len(excess))
+
+
+def _warm_up(kernel: Timed, number: int) -> None:
     begin, calls = time.monotonic(), 0
     while calls < WARM_UP_CALLS or time.monotonic() - begin < WARM_UP_SECONDS:
-        kernel.call(chance.randrange(sets))
+        kernel.call(number)
         calls += 1
 
 
 def _timed(kernel: Timed, number: int, flush_bytes: int) -> Sample:
     begin = time.perf_counter()
     called = kernel.call(number, flush_bytes=flush_bytes)
-    return Sample(called.event_us, called.drained_us, (time.perf_counter() - begin) * 1e6)
+    judge_us = (time.perf_counter() - begin) * 1e6
+    return Sample(called.event_us, called.drained_us, judge_us, called.launches)
 
 
 def _relative_error(samples: Sequence[Sample]) -> float:

@@ -35,10 +35,10 @@ _WATCHED = "clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reas
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A call on a GPU keeps no record of its own: the rules on records pass, the clocks decide."""
+    """A call on a GPU keeps no record of its own but how many launches the runner saw: most rules on records pass, the
+    clocks and the results decide."""
 
-    launches: tuple[str, ...] = ("unknown",)
-    launch_count: int = 1
+    launch_count: int = 0
     host_to_device_bytes: int = 0
     device_to_host_bytes: int = 0
     host_visible_allocations: int = 0
@@ -65,11 +65,12 @@ class CudaStage:
 
     def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Unseen]:
         with _rejecting(where):
-            return self.runner.call(number), Unseen()
+            called = self.runner.call(number)
+            return called, Unseen(called.launches)
 
     def fetch(self, number: int, where: str) -> tuple[Fetched, Unseen]:
         with _rejecting(where):
-            return self.runner.fetch(number), Unseen(launches=(), launch_count=0)
+            return self.runner.fetch(number), Unseen()
 
     def drop(self, number: int) -> None:
         with contextlib.suppress(CandidateFailure):

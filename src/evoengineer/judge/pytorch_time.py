@@ -18,12 +18,13 @@ from typing import Any
 from evoengineer.card.name import DeviceName
 from evoengineer.judge.measurement import (
     FLUSH_BYTES,
-    INPUT_SETS,
     LEAST_REPETITIONS,
     WARM_UP_CALLS,
     WARM_UP_SECONDS,
 )
 from evoengineer.problem.model import Distribution, Problem
+
+INPUT_SETS = 8  # PyTorch keeps no results: a few in turn will do
 
 
 def pytorch_times(problem: Problem, device: DeviceName) -> tuple[float | None, float | None]:

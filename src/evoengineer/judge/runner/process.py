@@ -61,6 +61,7 @@ class Called:
     event_us: float
     drained_us: float
     wall_us: float
+    launches: int  # that it saw
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +134,10 @@ class RunnerProcess:
         lines = self._ask([f"call {number} {function} {flush_bytes}"])
         self._last = tuple(_tensor(line) for line in lines if line.startswith("output "))
         try:
-            event_us, drained_us, wall_us = (float(word) for word in lines[-1].split()[1:])
-        except ValueError as error:
+            event_us, drained_us, wall_us, launches = (float(word) for word in lines[-1].split()[1:])
+        except (ValueError, OverflowError) as error:
             raise CandidateFailure(FailureKind.NONSENSE, f"malformed answer: {lines[-1]!r}") from error
-        return Called(self._last, event_us, drained_us, wall_us)
+        return Called(self._last, event_us, drained_us, wall_us, int(launches))
 
     def fetch(self, number: int) -> Fetched:
         """Have the last results and the inputs copied to the shared memory."""

@@ -7,7 +7,7 @@
 //   open PATH                          → function NAME PARAMETERS …; ok
 //   put SET COUNT + COUNT value lines  → ok; contents come from the shared memory
 //   place SET COUNT + COUNT value lines  → at ADDRESS, for each tensor; ok; the judge fills them by another way
-//   call SET FUNCTION FLUSH_BYTES      → output lines; ok EVENT_US DRAINED_US WALL_US
+//   call SET FUNCTION FLUSH_BYTES      → output lines; ok EVENT_US DRAINED_US WALL_US LAUNCHES
 //   fetch SET                          → output OFFSET BYTES …, input OFFSET BYTES …, guard …; ok
 //   drop SET                           → ok
 //
@@ -27,6 +27,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "launches.h"
 #include "storage.h"
 #include "wire.h"
 
@@ -183,6 +184,7 @@ class Runner {
         Failure failure{};
         double begin = now_us();
         cuda(cudaEventRecord(start_), "cudaEventRecord");
+        const uint64_t before = launches();
         int32_t status = module_->call(function.c_str(), set.values().data(), nullptr, set.values().size(), &result_,
                                        &failure.error);
         has_result_ = status == EVO_OK;
@@ -202,7 +204,7 @@ class Runner {
         std::ostringstream text;
         collect_outputs(result_, 0);
         for (const EvoTensor* tensor : returned_) text << "output " << describe_tensor(*tensor) << '\n';
-        text << "ok " << event_ms * 1e3 << ' ' << drained_ms * 1e3 << ' ' << wall_us << '\n';
+        text << "ok " << event_ms * 1e3 << ' ' << drained_ms * 1e3 << ' ' << wall_us << ' ' << launches() - before << '\n';
         channel_.send(text.str());
     }
 
