@@ -27,6 +27,10 @@ cases = [
         batch=2, channels=5, length=64, filters=7, kernel=3, stride=2, padding=1,
         output_padding=1, dilation=1,
     ),
+    Case.check(
+        batch=2, channels=2, length=19, filters=3, kernel=3,
+        stride=1, padding=1, output_padding=0, dilation=2,
+    ),
     Case.bench(
         batch=8, channels=32, length=8192, filters=32, kernel=5,
         stride=2, padding=1, output_padding=1, dilation=3,

@@ -24,6 +24,9 @@ cases = [
         batch=2, channels=3, height=5, width=16, filters=5, kernel=4, stride=2, padding=1,
         output_padding=0,
     ),
+    Case.check(
+        batch=2, channels=2, height=5, width=6, filters=3, kernel=3, stride=1, padding=1, output_padding=0,
+    ),
     Case.bench(
         batch=8, channels=32, height=64, width=64, filters=32, kernel=4,
         stride=2, padding=1, output_padding=0,

@@ -13,6 +13,7 @@ cases = [
         batch=2, channels=5, size=3, filters=3, kernel=4, stride=2, padding=0, dilation=1, channels_last=1
     ),
     Case.check(batch=1, channels=3, size=4, filters=3, kernel=4, stride=2, padding=1, dilation=1),
+    Case.check(batch=1, channels=2, size=3, filters=3, kernel=3, stride=1, padding=1, dilation=1),
     Case.bench(batch=4, channels=32, size=16, filters=16, kernel=3, stride=2, padding=1, dilation=3),
 ]
 flops = "2*batch*channels*filters*kernel*kernel*kernel*size*size*size"
