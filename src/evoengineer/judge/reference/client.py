@@ -90,16 +90,10 @@ class ReferenceProcess:
         os.pwrite(self.outputs_fd, data, offset)
 
     def check(
-        self,
-        draw: int,
-        tensors: Sequence[dict[str, Any]],
-        inputs: Sequence[tuple[int, int]],
-        sampled: bool = False,
+        self, draw: int, tensors: Sequence[dict[str, Any]], inputs: Sequence[tuple[int, int]]
     ) -> Comparison:
-        """With `sampled`, only those elements that were written count."""
-        answer = self._request(
-            "check", draw=draw, tensors=list(tensors), inputs=list(inputs), sampled=sampled
-        ).result()
+        """What was put into the shared memory, against what it should be."""
+        answer = self._request("check", draw=draw, tensors=list(tensors), inputs=list(inputs)).result()
         return Comparison(answer["mismatch"], tuple(answer["changed_inputs"]))
 
     def drop(self, draw: int) -> None:

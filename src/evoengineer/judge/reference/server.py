@@ -22,7 +22,6 @@ import torch
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.correctness import Expected, Mismatch, Yardstick, compare
-from evoengineer.judge.patterns import is_unwritten
 from evoengineer.lifetime import belong_to_parent
 from evoengineer.problem.live import Live, open_live
 from evoengineer.problem.model import Case, Distribution
@@ -151,15 +150,10 @@ class ReferenceServer:
         places = [(offset, flat.numel() * flat.element_size()) for offset, flat in tensors]
         return {"lines": lines, "count": len(self._draws[draw].inputs), "tensors": places}
 
-    def check(
-        self, draw: int, tensors: list[dict[str, Any]], inputs: list[list[int]], sampled: bool = False
-    ) -> dict[str, Any]:
-        """Compare results and inputs, as the runner left them in the shared memory, with what they should be.
-
-        With `sampled`, elements that were not written are taken as right, but some must have been.
-        """
+    def check(self, draw: int, tensors: list[dict[str, Any]], inputs: list[list[int]]) -> dict[str, Any]:
+        """Compare results and inputs, as they were put into the shared memory, with what they should be."""
         known = self._draws[draw]
-        mismatch = self._compare_outputs(known, tensors, sampled)
+        mismatch = self._compare_outputs(known, tensors)
         return {
             "mismatch": mismatch.to_json() if mismatch else None,
             "changed_inputs": self._changed_inputs(known, inputs),
@@ -169,7 +163,7 @@ class ReferenceServer:
         self._draws.pop(draw, None)
         return {}
 
-    def _compare_outputs(self, known: Draw, tensors: list[dict[str, Any]], sampled: bool) -> Mismatch | None:
+    def _compare_outputs(self, known: Draw, tensors: list[dict[str, Any]]) -> Mismatch | None:
         if len(tensors) != len(known.expected):
             return Mismatch(
                 "count", f"forward returned {len(tensors)} tensors, expected {len(known.expected)}"
@@ -184,11 +178,6 @@ class ReferenceServer:
             actual = self._tensor(given)
             if actual is None:
                 return Mismatch("shape", f"output {number} reaches beyond its own memory", number)
-            if sampled and actual.dtype == expected.pytorch.dtype and actual.shape == expected.pytorch.shape:
-                unwritten = is_unwritten(actual)
-                if bool(unwritten.all()):
-                    return Mismatch("values", f"output {number}: nothing was written", number)
-                actual = torch.where(unwritten, expected.pytorch, actual)
             found = compare(number, expected, actual, self.live.problem.tolerance)
             if found:
                 return found
