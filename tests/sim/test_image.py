@@ -154,11 +154,10 @@ def test_a_cache_that_is_deleted_or_not_writable_costs_compilations_only(
     np.testing.assert_array_equal(run(*make(memory)), expected())
 
 
-def test_an_instruction_we_lack_fails_by_name_when_it_is_reached(memory: Memory) -> None:
+def test_an_instruction_that_nobody_has_is_named_by_ptxas(memory: Memory) -> None:
     engine = Engine(OPTIONS, memory)
-    module = engine.load_module([KERNEL.replace("add.s32 %r6, %r4, 100;", "wonder.s32 %r6, %r4, 100;")])
-    with pytest.raises(DeviceError, match=r"PTX instruction wonder\.s32 is not supported"):
-        run(engine, module)
+    with pytest.raises(DeviceError, match="wonder"):
+        engine.load_module([KERNEL.replace("add.s32 %r6, %r4, 100;", "wonder.s32 %r6, %r4, 100;")])
 
 
 def test_unknown_mode_is_refused(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,13 +142,15 @@ def _look(
     if comparison.mismatch is None:
         _reject(integrity.during_call(record, elements), where)
         _reject(integrity.after_call(after), where)
-        if fetched.undefined:
-            raise Rejected(
-                Outcome.MEMORY_ERROR,
-                f"a result was computed from memory that nobody has written ({where})",
-                fetched.undefined,
-                {"where": where},
-            )
+    undefined = fetched.undefined
+    # Results that were never written show in the values; of undefined ones only the store says where they come from.
+    if undefined is not None and (undefined.store or comparison.mismatch is None):
+        raise Rejected(
+            Outcome.MEMORY_ERROR,
+            f"a result was computed from memory that nobody has written ({where})",
+            f"byte {undefined.offset} of the result: {undefined.store or 'no kernel has written there'}",
+            {"where": where},
+        )
     return comparison
 
 

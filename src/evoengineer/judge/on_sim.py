@@ -36,6 +36,7 @@ from evoengineer.judge.runner.process import (
     FailureKind,
     Fetched,
     RunnerProcess,
+    Undefined,
     no_forward,
     span_bytes,
 )
@@ -226,17 +227,17 @@ class SimulatedStage:
         fetched = Fetched(tuple(tensors), tuple(inputs), undefined=self._undefined(tensors))
         return fetched, before.followed_by(self._mark(where))
 
-    def _undefined(self, tensors: list[dict[str, Any]]) -> str:
+    def _undefined(self, tensors: list[dict[str, Any]]) -> Undefined | None:
         """Asked of results without gaps only: what lies between rows is nobody's concern."""
         if self._mode is not Mode.REORDERED:
-            return ""
+            return None
         for tensor in tensors:
             dense = tensor["bytes"] == math.prod(tensor["sizes"]) * ELEMENT_BYTES.get(tensor["dtype"], 0)
             if dense and tensor["bytes"] and tensor["device"] == "cuda":
                 found = self._device.first_undefined(tensor["address"], tensor["bytes"])
                 if found is not None:
-                    return f"byte {found.offset} of the result: {found.report}"
-        return ""
+                    return Undefined(found.offset, found.report)
+        return None
 
     def _copy_out(self, address: int, size: int, at: int, where: str) -> int:
         """Device memory to the memory that the reference reads; the next free place there."""

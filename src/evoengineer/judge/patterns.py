@@ -82,9 +82,10 @@ def _ratio(values: torch.Tensor, expected: torch.Tensor) -> str:
     finite = torch.isfinite(values) & (expected.abs() > 0)
     if int(finite.sum()) < _FEW or not bool(torch.isfinite(values).all()):
         return ""
-    ratios = values[finite] / expected[finite]
-    middle = float(ratios.median())
-    if abs(middle) > 1e-3 and bool(((ratios - middle).abs() < 1e-3 * abs(middle)).all()):
+    middle = float((values[finite] / expected[finite]).median())
+    size = expected.abs() + expected.square().mean().sqrt()  # what is nearly zero has no ratio to speak of
+    scaled = (values - middle * expected).abs() < 1e-3 * abs(middle) * size
+    if abs(middle) > 1e-3 and abs(middle - 1) > 1e-3 and bool(scaled.all()):
         return f"each is {middle:.6g} times the expected value"
     offsets = values - expected
     middle = float(offsets.median())

@@ -42,7 +42,7 @@ class Allocation:
 @dataclass(frozen=True, slots=True)
 class UndefinedByte:
     offset: int
-    report: str  # which store put it there, as in docs/errors.md
+    report: str  # which store put it there, as in docs/errors.md; empty if no kernel has written there
 
 
 class ControlledDevice:

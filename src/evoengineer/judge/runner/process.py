@@ -65,13 +65,21 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
+class Undefined:
+    """A byte of the results that nobody has given a value; the store that put it there, if there was one."""
+
+    offset: int
+    store: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fetched:
     """Where results and inputs lie in the shared memory, and what hit the guard bands."""
 
     tensors: tuple[dict[str, Any], ...]  # as in Called, with offset and bytes
     inputs: tuple[tuple[int, int], ...]  # offset and bytes
     guards: tuple[str, ...] = field(default=())
-    undefined: str = ""  # the device's report of the first byte of the results that nobody has given a value
+    undefined: Undefined | None = None  # the first such byte, by a device that knows
 
 
 class RunnerProcess:
@@ -221,8 +229,7 @@ class RunnerProcess:
             ending = self._process.kill()  # it has closed its channel without ending
         if ending.limit == "cpu":
             return CandidateFailure(
-                FailureKind.LATE,
-                f"the candidate's host code used {ending.cpu_seconds:.0f} s of processor time",
+                FailureKind.LATE, "the candidate's host code exceeded its limit of processor time"
             )
         trouble = self._surroundings.trouble(self._log.parent)
         if trouble:

@@ -240,6 +240,7 @@ def _conversions(unit: FunctionUnit, block: Block) -> list[tuple[int, int, int, 
 def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count: int) -> dict[str, int]:
     flags = abi.BLOCK_EXIT_ONLY if block.exit_only else 0
     flags |= abi.BLOCK_BACK_EDGE if block.index in unit.flow.headers else 0
+    flags |= abi.BLOCK_WAITS if block.index in unit.waiting_blocks else 0
     plan = {"fast_entry": entry, "first_conversion": first, "conversions": count}
     plan["instructions"] = len(block.instrs)
     head = block.barrier or (block.instrs[0] if block.instrs else None)
@@ -257,7 +258,10 @@ def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count:
     if block.barrier is not None:
         flags |= abi.BLOCK_BARRIER
         file, line = block.barrier.location
-        plan["member"] = zlib.crc32(f"{file}:{line}".encode()) if line else 0
+        aligned = (
+            block.barrier.op == "bar" or "aligned" in block.barrier.mods
+        )  # else lanes may come from anywhere
+        plan["member"] = zlib.crc32(f"{file}:{line}".encode()) if line and aligned else 0
         number, threads, predicate, plan["barrier_kind"] = translate.barrier_operands(block.barrier)
         for key, operand, slot in (
             ("barrier_id", number, abi.BLOCK_ID_SLOT),

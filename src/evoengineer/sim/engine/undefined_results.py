@@ -30,12 +30,12 @@ class UndefinedResults:
             self._stores[note.address] = (note.bytes, _describe(note, image))
 
     def describe(self, address: int) -> str:
-        """How undefined bits came to this address; nobody has written there if no store is known."""
+        """How undefined bits came to this address; nothing if no kernel has written there."""
         for start in range(address, address - 64, -1):
             found = self._stores.get(start)
             if found is not None and address < start + found[0]:
                 return found[1]
-        return "Uninitialised result: no kernel has written there"
+        return ""
 
 
 def _describe(note: UndefinedNote, image: KernelImage) -> str:

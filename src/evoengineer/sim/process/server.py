@@ -13,7 +13,6 @@ import array
 import contextlib
 import fcntl
 import json
-import os
 import select
 import socket
 import sys
@@ -24,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evoengineer.errors import EvoEngineerError
+from evoengineer.files import leave
 from evoengineer.lifetime import belong_to_parent
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.process.call_error import ClientGone
@@ -49,7 +49,7 @@ class Server:
         self._client_end: socket.socket | None = None
         self._watcher: threading.Thread | None = None
         if control is not None:
-            threading.Thread(target=_end_with, args=(control, lambda: os._exit(0)), daemon=True).start()
+            threading.Thread(target=_end_with, args=(control, lambda: leave(0)), daemon=True).start()
 
     # -- clients -----------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Server:
     def _client_gone(self) -> None:
         """(Another thread.) Whatever runs now runs for nobody."""
         if self._control is None:
-            os._exit(self.exit_code())
+            leave(self.exit_code())
         self.commands.interrupt()
 
     def exit_code(self) -> int:
@@ -208,4 +208,4 @@ def main(arguments: list[str] | None = None) -> int:
 if __name__ == "__main__":
     code = main()
     sys.stderr.flush()
-    os._exit(code)  # at once: nothing here needs the interpreter's orderly end
+    leave(code)  # at once: nothing here needs the interpreter's orderly end

@@ -68,6 +68,7 @@ enum BlockFlags : uint32_t {
     kBlockCountSlot = 32, // the same for barrier_count
     kBlockBackEdge = 64,  // target of a back edge (loop header)
     kBlockMeeting = 128,  // with kBlockWarpSync: bar.warp.sync, members may be at different ones
+    kBlockWaits = 256,    // part of a loop that only waits (codegen/waiting.py)
 };
 
 enum BarrierKind : uint32_t { kBarSync = 0, kBarArrive = 1, kBarRedPopc = 2, kBarRedAnd = 3, kBarRedOr = 4 };

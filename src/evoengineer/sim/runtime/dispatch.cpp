@@ -277,7 +277,8 @@ bool is_before_barrier(const Activation& a, const Group& g) {
 uint32_t pick(WarpState* w, Activation& a, uint32_t* lanes) {
     uint32_t best = a.count, best_rank = 0, starved = a.count;
     uint32_t runnable = 0;
-    uint32_t limit = w->worker->run->spins ? kStarvedSpins : kStarved;
+    const Run& run = *w->worker->run;
+    uint32_t limit = run.spins ? kStarvedSpins : kStarved;
     if (a.favour_left == 0) a.favoured = 0;
     meet(w, a);
     for (uint32_t i = 0; i < a.count; i++) {
@@ -285,15 +286,16 @@ uint32_t pick(WarpState* w, Activation& a, uint32_t* lanes) {
         uint32_t can = runnable_lanes(w, a, g);
         if (!can) continue;
         runnable++;
-        uint32_t rank = 2 * ((can & a.favoured) != 0) + !is_before_barrier(a, g);
         if (++g.starved > limit) starved = i;
+        // While a deadlock is suspected everybody has a turn: whoever holds a lock must show it.
+        uint32_t rank = run.probing ? g.starved : 2 * ((can & a.favoured) != 0) + !is_before_barrier(a, g);
         if (best == a.count || rank > best_rank || (rank == best_rank && g.block < a.groups[best].block)) {
             best = i;
             best_rank = rank;
             *lanes = can;
         }
     }
-    if (runnable > 1) {
+    if (runnable > 1 && !run.probing) {
         if (a.favour_left) {
             a.favour_left--;
         } else if (starved < a.count && starved != best) {
@@ -360,8 +362,9 @@ void dispatch(WarpState* w, Activation& a) {
     const Function& f = *a.function_info;
     FastFn fast = a.function == 0 && !w->block->counted ? f.fast : nullptr;
     bool races = w->worker->launch->flags & kCheckRace;
+    Run& run = *w->worker->run;
     for (uint32_t round = 1; a.count; round++) {
-        if (round % (1u << 20) == 0 && past_deadline(*w->worker->run)) {  // whatever compiled code counts
+        if (round % (1u << 20) == 0 && past_deadline(run)) {  // whatever compiled code counts
             describe_late(w);
             leave(w, Request::kFailed);
         }
@@ -395,6 +398,7 @@ void dispatch(WarpState* w, Activation& a) {
             continue;
         }
         a.given_up = kNoBlock;
+        if (run.probing && !(info.flags & kBlockWaits)) run.moved = true;
         run_block(w, a, block, lanes);
     }
 }

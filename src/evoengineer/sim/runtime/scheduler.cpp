@@ -175,7 +175,7 @@ void retire(Worker& k, size_t position, bool abandoned) {
 // --- blocks that wait for each other for ever ---
 
 constexpr uint32_t kLeastWaits = 64;     // calls of rt_tick from a waiting loop before anything is suspected
-constexpr uint32_t kProbeRounds = 512;   // more than it takes the dispatcher to favour a starved group of lanes
+constexpr uint32_t kProbeRounds = 512;   // more than it takes every group of lanes to have its turn
 
 // Does every warp that could run wait in a loop, for at least so long?
 bool all_wait(const Worker& k, uint32_t ticks) {

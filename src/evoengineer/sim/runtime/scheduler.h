@@ -23,7 +23,7 @@ struct Run {
     int64_t first_quantum;          // Warp::ticks of a warp that starts
     bool spins;                     // kSpins or kCooperative: warps yield, blocks become resident
     bool probing = false;           // to see whether all that is left only waits: warps yield at every back edge
-    bool moved = false;             // since then, some warp has left its loop
+    bool moved = false;             // since then, some lanes have left their loop
     bool solo;                      // no warp ever waits: all share the worker's one fibre
     double deadline;                // on the monotonic clock; 0 = none
     std::atomic<uint64_t> spent{0}; // instructions so far (totals.h)
