@@ -5,6 +5,7 @@ Whether a result is defined is asked after the launch, by whoever knows which me
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evoengineer.sim.engine.report import source_line, triple
@@ -28,6 +29,11 @@ class UndefinedResults:
             self._stores.clear()
         for note in notes:
             self._stores[note.address] = (note.bytes, _describe(note, image))
+
+    def within(self, start: int, end: int) -> Iterator[tuple[int, str]]:
+        """Address and words of the stores between two addresses, in order; not all, where a launch had very many."""
+        for address in sorted(each for each in self._stores if start <= each < end):
+            yield address, self._stores[address][1]
 
     def describe(self, address: int) -> str:
         """How undefined bits came to this address; nothing if no kernel has written there."""

@@ -71,11 +71,18 @@ class ControlService:
 
     def _first_undefined(self, head: dict[str, Any], data: bytes) -> Answer:
         self._server.drain()
-        commands, address = self._server.commands, head["address"]
-        offset = commands.memory.first_undefined(address, head["bytes"])
-        report = (
-            "" if offset is None else self._server.context.engine.undefined_results.describe(address + offset)
-        )
+        memory, address = self._server.commands.memory, head["address"]
+        stores = self._server.context.engine.undefined_results
+        offset = memory.first_undefined(address, head["bytes"])
+        if offset is None:
+            return {"offset": None, "report": ""}, b""
+        report = stores.describe(address + offset)
+        if not report:  # of very many stores only some are known; one that still holds will do
+            known = stores.within(address, address + head["bytes"])
+            offset, report = next(
+                ((at - address, words) for at, words in known if memory.first_undefined(at, 1) == 0),
+                (offset, ""),
+            )
         return {"offset": offset, "report": report}, b""
 
     def _write(self, head: dict[str, Any], data: bytes) -> Answer:
