@@ -22,7 +22,7 @@ _ROUND_TRIP_BYTES = 256  # both ways in one call: the host has a part in the com
 
 
 class Record(Protocol):
-    """What the rules look at; `sim.wire.region.Region` has it."""
+    """What the rules look at; `sim.process.region.Region` has it."""
 
     @property
     def launch_count(self) -> int: ...
