@@ -90,4 +90,21 @@ __global__ void constants(float* out, int stride) {  // one word for all lanes, 
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
+// Whole passes of the grid over `in`, then over `out`.
+__global__ void passes(const float* in, float* out, int n, int reads, int writes) {
+    int first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+    float sum = 0.0f;
+    for (int pass = 0; pass < reads; pass++)
+        for (int i = first; i < n; i += step) sum += in[i];
+    for (int pass = 0; pass < writes; pass++)
+        for (int i = first; i < n; i += step) out[i] = sum;
+}
+
+// Each block goes over a stretch of its own as often as it is told to, in place.
+__global__ void in_place(float* data, int each, int times) {
+    float* own = data + size_t(blockIdx.x) * each;
+    for (int pass = 0; pass < times; pass++)
+        for (int i = threadIdx.x; i < each; i += blockDim.x) own[i] += 1.0f;
+}
+
 }

@@ -207,6 +207,48 @@ def test_other_buffers_are_not_in_l2(ptx: str) -> None:
     assert len({*times, again}) == 1
 
 
+@pytest.mark.parametrize(
+    ("reads", "writes"), [(1, 0), (0, 1), (1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2)]
+)
+def test_every_pass_over_more_than_l2_goes_to_dram(ptx: str, reads: int, writes: int) -> None:
+    bench = Bench(ptx, sampled_only=True)
+    size = 512 * MIB
+    p = bench.profile("passes", (768,), (256,), bench.buffer(size), bench.buffer(size), size // 4, reads, writes)
+    assert p.dram_bytes == pytest.approx((reads + writes) * size, rel=0.03)
+    assert p.time_us > (reads + writes) * size / CARD.dram_bytes_per_second * 1e6
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_passes_that_fit_in_l2_go_to_dram_once(ptx: str, times: int) -> None:
+    """Dirty lines that are written again before they have to go are written back once."""
+    bench = Bench(ptx, sampled_only=True)
+    each = 4096  # floats: 16 KiB of the 98 KiB of L2 that a block has
+    p = bench.profile("in_place", (6000,), (256,), bench.buffer(6000 * 4 * each), each, times)
+    assert p.dram_bytes == pytest.approx(2 * 6000 * 4 * each, rel=0.03)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_passes_in_place_that_do_not_fit_are_read_and_written_every_time(ptx: str, times: int) -> None:
+    bench = Bench(ptx, sampled_only=True)
+    each = 1 << 18  # floats: 1 MiB
+    p = bench.profile("in_place", (1536,), (256,), bench.buffer(1536 * 4 * each), each, times)
+    assert p.dram_bytes == pytest.approx(2 * times * 1536 * 4 * each, rel=0.05)
+
+
+def test_what_a_launch_writes_is_paid_for_although_l2_holds_it(ptx: str) -> None:
+    """Data that is there because it was read is clean: writing it costs. What is dirty already does not."""
+    bench = Bench(ptx)
+    size = 16 * MIB
+    data, other = bench.buffer(size), bench.buffer(size)
+    grid, block = (size // 1024,), (256,)
+    first = bench.profile("copy", grid, block, data, other)  # data clean, other dirty
+    assert first.dram_bytes == pytest.approx(2 * size, rel=0.03)
+    back = bench.profile("copy", grid, block, other, data)
+    assert back.dram_bytes == pytest.approx(size, rel=0.05)
+    again = bench.profile("copy", grid, block, other, data)
+    assert again.dram_bytes == pytest.approx(0, abs=0.02 * size)
+
+
 def test_occupancy_and_rounds(bench: Bench) -> None:
     p = bench.profile("copy", (128 * 6 * 3,), (256,), bench.buffer(4 * MIB), bench.buffer(4 * MIB))
     assert (p.resident_blocks, p.occupancy_percent, p.occupancy_limit) == (6, 100.0, "threads")

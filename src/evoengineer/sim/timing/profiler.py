@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes as c
 import hashlib
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from evoengineer.sim.timing.analysis import analyse
 from evoengineer.sim.timing.assemblers import Assemblers
 from evoengineer.sim.timing.code import KernelCode, kernel_code
 from evoengineer.sim.timing.counters import read_counters, replay
+from evoengineer.sim.timing.memory import Traffic
 from evoengineer.sim.timing.profile import ENOUGH_AGREEMENT, LaunchProfile
 from evoengineer.sim.timing.ptxas import Resources
 from evoengineer.sim.timing.report import launch_profile
@@ -71,7 +72,7 @@ class Profiler:
     def touched(self, start: int, address: int, size: int) -> None:
         """A copy or fill has written there."""
         low = address - start
-        self.residency.touch({start: Stretch(low, low + size, float(size))})
+        self.residency.touch({start: Stretch(low, low + size, float(size), 1.0)})
 
     def samples(self, image: KernelImage, grid: tuple[int, int, int]) -> tuple[int, ...]:
         """Blocks to count; those with most work among them, if samples without them told something else last time."""
@@ -155,13 +156,13 @@ class Profiler:
         code = self.code(image)
         weights = weigh_blocks(shape.grid, samples, self._missed.get((image.key, shape.grid), frozenset()))
         counters = read_counters(runtime, samples, weights, code.instructions, sites)
-        share = max(shape.resident, 1)
+        resident = max(shape.resident, 1)
         caches, footprints = replay(
             runtime,
             weights,
             sites,
-            shape.l1_bytes // share,
-            self._card.l2_bytes // (share * self._card.sm_count),
+            shape.l1_bytes // resident,
+            self._card.l2_bytes // min(resident * self._card.sm_count, shape.blocks),
         )
         runtime.rt_count_release()
         agreed = agree(counters, tuple(caches), totals, shape.blocks, code)
@@ -178,36 +179,35 @@ class Profiler:
         measured = self._measured[key]
         cold = self._evaluated.get(key)
         if cold is None:
-            analysis = analyse(measured, {})
-            cold = (launch_profile(name, measured, analysis), _stretches(measured, analysis.traffic.touched))
+            analysis = analyse(measured, {}, {})
+            cold = (launch_profile(name, measured, analysis), _stretches(measured, analysis.traffic))
             self._evaluated[key] = cold
         profile, touched = cold
         moved = dict(zip(self._buffers.get(key, ()), buffers, strict=False))
         here = {moved.get(start, start): stretch for start, stretch in touched.items()}
         held = self.residency.fractions(here)
-        fractions = {
-            start: round(held.get(moved.get(start, start), 0.0), 2)
-            for start in touched
-            if held.get(moved.get(start, start), 0.0) > _LITTLE
-        }
-        if fractions:
-            warm_key = (key, tuple(sorted(fractions.items())))
+        found = {start: held[moved.get(start, start)] for start in touched}
+        resident = {start: round(there, 2) for start, (there, _) in found.items() if there > _LITTLE}
+        dirty = {start: round(soiled, 2) for start, (_, soiled) in found.items() if soiled > _LITTLE}
+        if resident:
+            warm_key = (key, tuple(sorted(resident.items())), tuple(sorted(dirty.items())))
             warm = self._evaluated.get(warm_key)
             if warm is None:
-                warm = (launch_profile(name, measured, analyse(measured, fractions)), touched)
+                warm = (launch_profile(name, measured, analyse(measured, resident, dirty)), touched)
                 self._evaluated[warm_key] = warm
             profile = warm[0]
         self.residency.touch(here)
         return profile
 
 
-def _stretches(measured: Measured, touched: Mapping[int, float]) -> dict[int, Stretch]:
+def _stretches(measured: Measured, traffic: Traffic) -> dict[int, Stretch]:
     """Where in each allocation its touched bytes lie. The first and the last block of a grid are always sampled."""
     found = {}
-    for start, size in touched.items():
+    for start, size in traffic.touched.items():
         prints = [each for each in measured.footprints if each.allocation == start]
         low, high = min(each.low for each in prints), max(each.high for each in prints)
-        found[start] = Stretch(low - start, high - start, min(size, float(high - low)))
+        bytes_ = min(size, float(high - low))
+        found[start] = Stretch(low - start, high - start, bytes_, traffic.soiled[start])
     return found
 
 
