@@ -107,4 +107,17 @@ __global__ void in_place(float* data, int each, int times) {
         for (int i = threadIdx.x; i < each; i += blockDim.x) own[i] += 1.0f;
 }
 
+// All blocks meet before they go on, or do not.
+__global__ void meeting(float* data, unsigned* arrived, int rounds, int meet) {
+    if (meet && threadIdx.x == 0) {
+        atomicAdd(arrived, 1u);
+        while (atomicAdd(arrived, 0u) < gridDim.x) {}
+    }
+    __syncthreads();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float value = data[i];
+    for (int k = 0; k < rounds; k++) value = value * 0.5f + 1.0f;
+    data[i] = value;
+}
+
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -249,6 +250,18 @@ def test_what_a_launch_writes_is_paid_for_although_l2_holds_it(ptx: str) -> None
     assert again.dram_bytes == pytest.approx(0, abs=0.02 * size)
 
 
+def test_rounds_of_a_loop_that_only_waits_are_no_work(ptx: str) -> None:
+    """Blocks take turns here, and wait for each other as long as the others take: a card runs them side by side."""
+    bench = Bench(ptx)
+    data, arrived = bench.buffer(MIB), bench.buffer(256)
+    apart = bench.profile("meeting", (96,), (256,), data, arrived, 2000, 0)
+    ctypes.memset(arrived, 0, 256)
+    together = bench.profile("meeting", (96,), (256,), data, arrived, 2000, 1)
+    assert together.bound != "longest block"
+    assert together.disagreement < 0.1
+    assert apart.time_ns < together.time_ns < 1.3 * apart.time_ns
+
+
 def test_occupancy_and_rounds(bench: Bench) -> None:
     p = bench.profile("copy", (128 * 6 * 3,), (256,), bench.buffer(4 * MIB), bench.buffer(4 * MIB))
     assert (p.resident_blocks, p.occupancy_percent, p.occupancy_limit) == (6, 100.0, "threads")
@@ -285,8 +298,6 @@ def test_times_do_not_depend_on_threads_or_on_what_else_runs(ptx: str) -> None:
 
 
 def test_only_counted_blocks_run_when_that_is_asked_for(ptx: str) -> None:
-    import ctypes
-
     bench = Bench(ptx, sampled_only=True)
     counter = bench.buffer(256)
     ctypes.memset(counter, 0, 256)
@@ -296,8 +307,6 @@ def test_only_counted_blocks_run_when_that_is_asked_for(ptx: str) -> None:
 
 
 def test_counting_leaves_results_as_they_are(ptx: str) -> None:
-    import ctypes
-
     bench = Bench(ptx)
     counter = bench.buffer(256)
     ctypes.memset(counter, 0, 256)
@@ -306,8 +315,6 @@ def test_counting_leaves_results_as_they_are(ptx: str) -> None:
 
 
 def test_the_clock_starts_where_the_launch_starts(ptx: str) -> None:
-    import ctypes
-
     bench = Bench(ptx)
     out = bench.buffer(256)
     params = out.to_bytes(8, "little")

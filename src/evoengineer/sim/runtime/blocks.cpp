@@ -107,6 +107,7 @@ void place_block(BlockState& b, const Launch& launch, uint64_t index) {
 }
 
 void begin_block(BlockState& b, const Launch& launch) {
+    b.work = 0;
     if (launch.shared_bytes) memset(b.shared, 0, launch.shared_bytes);
     if (launch.flags & kUsesBarrier) begin_barriers(b);
     if (launch.flags & (kCheckRace | kCheckInit)) begin_checks(b);

@@ -71,6 +71,7 @@ struct BlockState {
     uint32_t running;          // warps that are not done
     uint32_t used_barriers;    // bit set of barriers to reset before the next block
     uint32_t exit_marks;
+    uint64_t work;             // instructions of its warps so far, as far as they are attributed (totals.h)
     bool active;
     uint8_t* shared;
     uint64_t shared_room;      // bytes mapped there

@@ -233,6 +233,7 @@ void run_resident(Worker& k) {
                 continue;
             }
             Slice slice = run_slice(k, b);
+            if (k.active.size() > 1) attribute(k, b);  // else it is all the block's
             if (slice == Slice::kNothing && b.running) {
                 describe_deadlock(b);
                 slice = Slice::kFailed;
@@ -261,6 +262,7 @@ void run_resident(Worker& k) {
         if (progress || !run.spins) continue;
         // Everything only spins: what it waits for may be in blocks that have not started.
         wanted = k.active.size() * 2;
+        if (k.active.size() == 1) attribute(k, *k.active[0]);
         bool more = false;
         uint32_t limit = launch.flags & kCooperative ? ~0u : std::max(launch.max_resident, 1u);
         while (k.active.size() < wanted && run.resident.load() < limit && admit(k)) more = true;

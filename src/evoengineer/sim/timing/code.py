@@ -7,11 +7,12 @@ from the PTX, with the same fields, so that everything after it is the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.unit import FunctionUnit, Program
+from evoengineer.sim.codegen.waiting import idle_blocks
 from evoengineer.sim.ptx.flow import Block, destinations, sources
 from evoengineer.sim.ptx.model import Instr
 from evoengineer.sim.timing import opcodes
@@ -42,6 +43,7 @@ class KernelCode:
     block_of_site: dict[int, int]  # site → number of its PTX block
     atomic_sites: frozenset[int]
     image_sites: frozenset[int]  # textures and surfaces
+    idling: dict[int, frozenset[int]]  # PTX block of a loop that only waits → blocks from which it is entered
 
     def _entry(self, site: int) -> int:
         """0 for the sites that the runtime has of its own."""
@@ -65,6 +67,7 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
     matrix: list[dict[str, int]] = []
     counts: list[int] = []
     memory: list[tuple[Instr, int, int]] = []  # instruction, site, PTX block
+    idling = _idling(program)
     for unit, number, block in _blocks(program):
         tally: dict[str, int] = defaultdict(int)
         products: dict[str, int] = defaultdict(int)
@@ -90,10 +93,11 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
     code = machine or estimate_code(program)
     atomics = frozenset(s for _, s, _ in memory if program.sites[s].access == abi.ATOMIC)
     images = frozenset(s for instr, s, _ in memory if instr.op in _IMAGES)
-    widths = _widths(program, memory, code if machine else None)
+    widths = _widths(program, memory, code if machine else None, idling)
     return KernelCode(
         code, machine is None, block_of_line, site_of_line, source_of_line, widths, tuple(flops), tuple(matrix),
         tuple(counts), {s: number for _, s, number in memory}, atomics, images,
+        idling,
     )  # fmt: skip
 
 
@@ -105,8 +109,23 @@ def _blocks(program: Program) -> Iterable[tuple[FunctionUnit, int, Block]]:
             number += 1
 
 
-def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: MachineCode | None) -> bytes:
-    """Bytes per lane of each site as ptxas has it: loads of neighbours may have become one wide load."""
+def _idling(program: Program) -> dict[int, frozenset[int]]:
+    found, first = {}, 0
+    for unit in program.units:
+        for block, entries in idle_blocks(unit.flow).items():
+            found[first + block] = frozenset(first + each for each in entries)
+        first += len(unit.flow.blocks)
+    return found
+
+
+def _widths(
+    program: Program,
+    memory: list[tuple[Instr, int, int]],
+    code: MachineCode | None,
+    idling: Container[int],
+) -> bytes:
+    """Bytes per lane of each site as ptxas has it: loads of neighbours may have become one wide load. Nothing where
+    threads only wait: how often they look says nothing of the kernel."""
     widths = bytearray(len(program.sites))
     machine: dict[int, int] = defaultdict(int)
     for each in code.instrs if code else ():
@@ -121,6 +140,8 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
     for instr, site, number in memory:
         info = program.sites[site]
         width = min(info.bytes, 64)
+        if number in idling:
+            continue
         if instr.op in ("ld", "st", "ldu") and code is not None:
             if instr.line in machine:
                 width = max(width, min(machine[instr.line], 16))
