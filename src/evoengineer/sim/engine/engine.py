@@ -202,6 +202,8 @@ class Engine:
             if not options.reuse_profiles:  # what a kernel does may hang on memory that the key does not see
                 self._counted += 1
                 key = (key, self._counted)
+            else:
+                key = profiler.with_data(key, image, buffers)
             samples = () if profiler.known(key) else profiler.samples(image, grid)
         c.memmove(self._params, params, len(params))
         if cooperative:

@@ -193,7 +193,8 @@ def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:
         sums["l2_hits"] += cache.l2_hits * grow
         sums["cold"] += cache.cold * grow
         if number in code.atomic_sites:
-            sums["written"] += _LINE_BYTES * count.sectors if count.requests[GLOBAL] else 0
+            rounds = 1 + count.serial / sum(count.requests) if code.retried(number) else 1.0
+            sums["written"] += _LINE_BYTES * count.sectors * rounds if count.requests[GLOBAL] else 0
         else:
             cold = cache.cold * (1 - known_share(measured, traffic, number))
             sums["l2_sectors"] += (cache.l2_hits + cold) * grow

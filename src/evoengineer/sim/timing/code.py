@@ -17,10 +17,13 @@ from evoengineer.sim.ptx.flow import Block, destinations, sources
 from evoengineer.sim.ptx.model import Instr
 from evoengineer.sim.timing import opcodes
 from evoengineer.sim.timing.arithmetic import multiply_adds, operations
+from evoengineer.sim.timing.dependence import hangs_on_data
 from evoengineer.sim.timing.sass import MachineCode, MachineInstr
 
 BYPASS = AGGREGATED = 0x80  # of loads, and of atomics
 FLOATS = 0x40  # of atomics
+RETRIED = 0x20  # of atomics: the machine loads, and compares and swaps until no other lane comes in between
+_ATOMIC_FLAGS = AGGREGATED | FLOATS | RETRIED
 _MEMORY = ("shared", "global", "local")
 _IMAGES = frozenset({"tex", "tld4", "suld", "sust"})
 _FLOATS = frozenset({"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"})
@@ -44,6 +47,7 @@ class KernelCode:
     atomic_sites: frozenset[int]
     image_sites: frozenset[int]  # textures and surfaces
     idling: dict[int, frozenset[int]]  # PTX block of a loop that only waits → blocks from which it is entered
+    by_data: bool  # may other data in the same place send it another way?
 
     def _entry(self, site: int) -> int:
         """0 for the sites that the runtime has of its own."""
@@ -53,9 +57,13 @@ class KernelCode:
         """Does a site load past L1?"""
         return site not in self.atomic_sites and bool(self._entry(site) & BYPASS)
 
+    def retried(self, site: int) -> bool:
+        """Is a site's atomic a loop of the machine's?"""
+        return site in self.atomic_sites and bool(self._entry(site) & RETRIED)
+
     def width(self, site: int) -> int:
         """Bytes per lane of a site, as ptxas has it."""
-        return self._entry(site) & ~(AGGREGATED | FLOATS if site in self.atomic_sites else BYPASS)
+        return self._entry(site) & ~(_ATOMIC_FLAGS if site in self.atomic_sites else BYPASS)
 
 
 def kernel_code(program: Program, machine: MachineCode | None, functions: frozenset[str]) -> KernelCode:
@@ -97,7 +105,7 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
     return KernelCode(
         code, machine is None, block_of_line, site_of_line, source_of_line, widths, tuple(flops), tuple(matrix),
         tuple(counts), {s: number for _, s, number in memory}, atomics, images,
-        idling,
+        idling, hangs_on_data(program),
     )  # fmt: skip
 
 
@@ -132,6 +140,7 @@ def _widths(
         if each.pipe in _MEMORY:
             machine[each.line] = max(machine[each.line], each.bytes)
     one_for_all = _one_for_all(memory, code) if code else frozenset()
+    swapping = {each.line for each in code.instrs if each.operation in opcodes.GLOBAL_CAS} if code else set()
     widened = {
         (number, program.sites[site].space)
         for instr, site, number in memory
@@ -152,6 +161,7 @@ def _widths(
         elif instr.op in ("atom", "red"):
             width |= AGGREGATED if instr.line in one_for_all else 0
             width |= FLOATS if _FLOATS & set(instr.mods) else 0
+            width |= RETRIED if instr.line in swapping and "cas" not in instr.mods else 0
         widths[site] = width
     return bytes(widths)
 

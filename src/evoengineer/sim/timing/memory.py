@@ -53,6 +53,7 @@ class Motion:
     joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
     span_bytes: int  # from the lowest to the highest byte that any block touches: no more can be different
     roams: bool  # does each block range over most of the span?
+    reach_bytes: float  # of a block that touches some of a stretch here and there: how far they lie apart
     common: bool  # do most blocks touch it at all?
 
 
@@ -86,6 +87,10 @@ def grid_traffic(
         for m in motions.values()
     )
     kept = kept_fraction(footprint, l2_bytes)
+    flowing = sum(  # through the L2, all allocations together, while the grid goes over them once
+        min(distinct_blocks(m.along, grid, blocks) * m.fresh * (m.read_bytes + m.written_bytes), m.span_bytes)
+        for m in motions.values()
+    )
     read = written = cold = pieces = 0.0
     touched: dict[int, float] = {}
     soiled: dict[int, float] = {}
@@ -103,7 +108,10 @@ def grid_traffic(
         stored = min(everywhere * m.fresh * m.written_bytes, float(m.span_bytes))
         fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
         # What exceeds the span is read by several blocks: by neighbours soon, by blocks that roam at any time.
-        fetched += (asked - volume) * (1 - (min(l2_bytes / m.span_bytes, 1.0) if m.roams else kept))
+        # Of neighbours some distance apart, the second comes when everything in between has been through the L2.
+        passing = m.reach_bytes * flowing / min(max(asked, 1.0), float(m.span_bytes))
+        shared = min(l2_bytes / m.span_bytes, 1.0) if m.roams else min(kept, kept_fraction(passing, l2_bytes))
+        fetched += (asked - volume) * (1 - shared)
         fetched += in_waves * m.fresh * m.refetched_bytes
         # Every byte that becomes dirty is written once: by this launch, as it displaces what earlier ones left dirty,
         # or after it. What they left dirty in the same place was theirs to pay for.
@@ -212,6 +220,7 @@ def _motion(
         (joins[0], joins[1], joins[2]),
         span,
         extent > span / 2,
+        float(extent) if touched < extent / 2 else 0.0,
         sum(weights[p.sample] for p in prints) > count / 2,
     )
 

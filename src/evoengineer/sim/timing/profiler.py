@@ -35,6 +35,8 @@ TRACED_REQUESTS = 400_000  # of all samples together
 _LEAST_TRACE = 256  # per warp
 _REMEMBERED = 4096
 _MANY_BLOCKS = 4096  # in a larger grid edges matter less, and its blocks are often larger: fewer are counted
+_LOOKED_AT_BYTES = 1 << 16  # of a buffer, to see whether its content has changed
+_MOST_CONTENTS = 64  # of one launch that are told apart
 _LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
 
 
@@ -42,7 +44,7 @@ _LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
 def _reader_version() -> str:
     """Changes whenever the code that reads code changes."""
     here = Path(__file__).parent
-    names = ("arithmetic.py", "code.py", "opcodes.py", "sass.py")
+    names = ("arithmetic.py", "code.py", "dependence.py", "opcodes.py", "sass.py")
     return hashlib.sha256(b"".join((here / name).read_bytes() for name in names)).hexdigest()
 
 
@@ -67,6 +69,7 @@ class Profiler:
         self._buffers: dict[Hashable, tuple[int, ...]] = {}
         self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, Stretch]]] = {}
         self._missed = missed
+        self._contents: dict[Hashable, OrderedDict[bytes, None]] = {}  # what lay in the buffers of launches
         self.residency = Residency(card.l2_bytes)
 
     def touched(self, start: int, address: int, size: int) -> None:
@@ -126,6 +129,28 @@ class Profiler:
                     continue
             parts.append(data)
         return tuple(parts)
+
+    def with_data(self, key: Hashable, image: KernelImage, buffers: tuple[int, ...]) -> Hashable:
+        """The key with what lies in a launch's buffers, if that may send the kernel another way.
+
+        Of large ones some words tell. Iterations of a kernel whose data always changes are told apart up to a point:
+        by then earlier ones have shown what it does.
+        """
+        if not self.code(image).by_data:
+            return key
+        content = hashlib.sha256()
+        for start in buffers:
+            found = self._memory.find(start) if start else None
+            if found is not None and found.live:
+                step = max(found.bytes // _LOOKED_AT_BYTES // 4 * 4, 1)
+                view = memoryview((c.c_uint8 * found.bytes).from_address(found.start))
+                content.update(bytes(view[::step]))
+        seen = self._contents.setdefault(key, OrderedDict())
+        seen.setdefault(content.digest())
+        if len(seen) > _MOST_CONTENTS:
+            seen.popitem()
+            return (key, next(reversed(seen)))
+        return (key, content.digest())
 
     def known(self, key: Hashable) -> bool:
         """Whether an earlier launch with that key was counted."""
