@@ -1,6 +1,6 @@
 // Labels in the braces of inline assembly are local to them: loops that wait on an mbarrier and leave by a branch
 // forward, inlined several times; branches out of nested braces; one name in two scopes.
-// args: --check all
+// args: --check all --device sim:h100-sxm
 #include "../check.h"
 
 typedef unsigned long long U64;
