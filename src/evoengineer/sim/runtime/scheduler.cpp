@@ -46,6 +46,7 @@ void out_of_fibres(Worker& k) {
 bool take(Worker& k, uint64_t count, uint64_t* first, uint64_t* last) {
     Run& run = *k.run;
     *first = run.next.fetch_add(count);
+    begun_blocks().store(*first + count, std::memory_order_relaxed);
     *last = std::min(*first + count, run.blocks);
     return *first < std::min(run.blocks, run.stop.load());
 }

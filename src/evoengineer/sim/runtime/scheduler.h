@@ -69,6 +69,8 @@ struct Worker {
     std::vector<Busy> busiest;
 };
 
+std::atomic<uint64_t>& begun_blocks();  // of the launch under way: for whoever wants to know how far it is
+
 double monotonic_seconds();
 bool past_deadline(const Run& run);
 void describe_late(WarpState* w);
