@@ -11,7 +11,7 @@ from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.options import CHECKS, DeviceOptions, Limits, default_threads, parse_checks
 
 # A value for each option that is not its default. A new option without one fails the test below.
-LIMITS = {"max_instructions": 1_000_000, "max_work": 2_000_000, "max_translated": 3_000, "max_seconds": 17.5}
+LIMITS = {"max_instructions": 1_000_000, "max_work": 2_000_000, "max_translated": 3000, "max_seconds": 17.5}
 FIXED = {"device": DeviceName.parse("sim:t4@585"), "host_bytes": 1 << 30}  # from the start of the process
 CHOSEN = {
     "threads": default_threads() + 1,

@@ -10,7 +10,7 @@ from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
 from evoengineer.sim.codegen.limits import check_sizes
 from evoengineer.sim.codegen.origins import find_origins
-from evoengineer.sim.codegen.waiting import waiting_edges
+from evoengineer.sim.codegen.waiting import waiting_loops
 from evoengineer.sim.ptx.body import parse_body
 from evoengineer.sim.ptx.flow import (
     Flow,
@@ -88,6 +88,7 @@ class FunctionUnit:
     result_offsets: dict[str, int]
     result_bytes: int
     sites: dict[int, int]  # id(instr) → site number
+    waiting_blocks: frozenset[int]  # of loops that only wait
     # Once races.py has asked for them: registers whose value is of use, places of compare-and-swaps.
     read_registers: frozenset[str] | None = None
     compared_places: frozenset[tuple[str, int]] | None = None
@@ -250,7 +251,7 @@ def make_unit(program: Program, function: Function) -> FunctionUnit:
     flow = build_flow(body, _widening_splits(body, forms))
     slots, frame_bytes = _frame(flow, forms)
     sites: dict[int, int] = {}
-    waits = waiting_edges(flow)
+    waits = waiting_loops(flow)
     for block in flow.blocks:
         for instr in ([block.barrier] if block.barrier else []) + block.instrs:
             loops = instr is block.terminator and any(s <= block.index for s in block.successors)
@@ -260,7 +261,8 @@ def make_unit(program: Program, function: Function) -> FunctionUnit:
                 info = _site(instr, function.files)
                 program.sites.append(replace(info, access=abi.WAIT_LOOP) if id(instr) in waits else info)
     unit = FunctionUnit(program, function, body, flow, forms, slots, frame_bytes, local_bytes, local_offsets,
-                        params, -(-param_bytes // 8) * 8, results, -(-result_bytes // 8) * 8, sites)  # fmt: skip
+                        params, -(-param_bytes // 8) * 8, results, -(-result_bytes // 8) * 8, sites,
+                        frozenset().union(*waits.values()))  # fmt: skip
     if program.check_init:
         unit.origins = find_origins(body, sites)
         unit.shadow_slots, unit.frame_bytes = _shadow_slots(unit)

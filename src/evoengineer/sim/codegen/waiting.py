@@ -16,14 +16,14 @@ _POLLING = {"cas", "exch", "and", "or", "min", "max"}
 _HARMLESS_EFFECTS = {"ld", "atom", "membar", "fence", "nanosleep", "mbarrier"}
 
 
-def waiting_edges(flow: Flow) -> set[int]:
-    """ids of the branches that lead back into such a loop."""
-    found: set[int] = set()
+def waiting_loops(flow: Flow) -> dict[int, frozenset[int]]:
+    """id of a branch that leads back into such a loop → the blocks of that loop."""
+    found: dict[int, frozenset[int]] = {}
     for block in flow.blocks:
         end = block.terminator
-        heads = [s for s in block.successors if s <= block.index]
-        if end is not None and heads and all(_waits(flow, head, block.index) for head in heads):
-            found.add(id(end))
+        bodies = [_body(flow, head, block.index) for head in block.successors if head <= block.index]
+        if end is not None and bodies and all(_waits(flow, body) for body in bodies):
+            found[id(end)] = frozenset(each.index for body in bodies for each in body)
     return found
 
 
@@ -32,9 +32,9 @@ def idle_blocks(flow: Flow) -> dict[int, frozenset[int]]:
     the blocks from which their loop is entered. How often they run says nothing of the kernel, only of who waited for
     whom."""
     found: dict[int, frozenset[int]] = {}
-    waits = waiting_edges(flow)
+    waits = waiting_loops(flow)
     for block in flow.blocks:
-        if block.terminator is None or id(block.terminator) not in waits:
+        if id(block.terminator) not in waits:
             continue
         for head in (s for s in block.successors if s <= block.index):
             body = _body(flow, head, block.index)
@@ -75,10 +75,9 @@ def _polls(instr: Instr) -> bool:
     return instr.op == "atom" and (nothing_added or bool(_POLLING & set(instr.mods)))
 
 
-def _waits(flow: Flow, head: int, tail: int) -> bool:
+def _waits(flow: Flow, body: list[Block]) -> bool:
     from evoengineer.sim.codegen.unit import has_effect
 
-    body = _body(flow, head, tail)
     instrs = [instr for block in body for instr in block.instrs]
     if any(block.barrier is not None or any(map(is_barrier, block.instrs)) for block in body):
         return False
@@ -99,7 +98,7 @@ def _waits(flow: Flow, head: int, tail: int) -> bool:
             polled.update(destinations(instr))
     deciding = _slice(instrs)
     # A register that is handed on from round to round counts them, or otherwise changes: the loop may end by itself.
-    return bool(polled & deciding) and not deciding & written & flow.blocks[head].live_in
+    return bool(polled & deciding) and not deciding & written & body[0].live_in
 
 
 def _slice(instrs: list[Instr]) -> set[str]:
