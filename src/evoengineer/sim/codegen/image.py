@@ -195,7 +195,9 @@ class KernelImage:
         code = KERNELS.get(key)
         if code is None:
             unit = next(u for u in self.program.units if self.program.functions[u.function.name] == function)
-            code = jit.compile_ir(translate.module_text([slow.slow_block(unit, i, counting) for i in group]))
+            text = translate.module_text([slow.slow_block(unit, i, counting) for i in group])
+            # Few blocks are counted, and where every access is checked the checks take most of the time.
+            code = jit.compile_ir(text, quick=counting or self.check_access)
             KERNELS.put(key, code)
         names = {i: f"f{function}_b{i}" for i in group}
         library, found = jit.link(code, list(names.values()))
