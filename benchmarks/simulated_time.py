@@ -81,12 +81,12 @@ class Result:
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Rank correlation; equal values share their mean rank. 1 if nothing varies."""
+    """Rank correlation; equal values share their mean rank. 0 if nothing varies: there is no order in that."""
     a, b = _ranks(first), _ranks(second)
     mean = (len(a) - 1) / 2
     covariance = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
     spread = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
-    return covariance / spread if spread else 1.0
+    return covariance / spread if spread else 0.0
 
 
 def _ranks(values: Sequence[float]) -> list[float]:

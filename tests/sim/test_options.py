@@ -24,6 +24,7 @@ CHOSEN = {
     "sample_seed": 11,
     "sampled_only": True,
     "reuse_profiles": False,
+    "progress": True,
 }
 
 

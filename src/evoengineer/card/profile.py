@@ -105,7 +105,7 @@ class Profile:
     dram_bytes_per_second: int
     l2_bytes_per_clock: int  # whole card, in SM clocks
     l1_bytes_per_clock: int  # per SM
-    shared_bytes_per_clock: int  # per SM: 32 banks of 4 bytes
+    shared_bytes_per_clock: int  # per SM
     l2_write_bytes: int  # that a write of less than a line costs, as if it were so many
     pcie_bytes_per_second: int
     launch_overhead_ns: int  # an empty kernel in a busy stream

@@ -209,6 +209,7 @@ def device_options(options: argparse.Namespace) -> DeviceOptions:
         limits=Limits(max_instructions=options.max_instructions, max_seconds=options.max_seconds),
         sample_blocks=options.sample_blocks,
         sampled_only=options.sampled_only,
+        progress=True,
     )
 
 

@@ -40,10 +40,10 @@ def default_threads() -> int:
 class Limits:
     """Bounds on what a client may make the device do; a kernel that exceeds one is stopped and reported. 0: none."""
 
-    max_instructions: int = 0  # of warps, of one launch
+    max_instructions: int = 100_000_000_000  # of warps, of one launch: minutes of ours, for one without an end
     max_work: int = 0  # the same for all launches between two marks (control.py); starting one counts, too
     max_translated: int = 0  # PTX instructions, of all kernels in all block shapes together
-    max_seconds: float = 60.0  # wall-clock time: a kernel without an end must not hang for ever
+    max_seconds: float = 0.0  # wall-clock time, which says more of the machine than of a kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,7 @@ class DeviceOptions:
     sample_seed: int = 0  # which blocks those are; 0: by their place in the grid alone
     sampled_only: bool = False  # run only those: results are partial, times are the same
     reuse_profiles: bool = True  # a launch like an earlier one takes its times; false: each one is counted
+    progress: bool = False  # of launches that take long, on stderr
     profile_file: str = ""  # where the device process leaves the profiles of all launches, as JSON
 
     def __post_init__(self) -> None:

@@ -1,4 +1,6 @@
 // Kernels whose counters can be computed by hand (test_profiles.py).
+#include <cuda_fp16.h>
+
 extern "C" {
 
 __global__ void copy(const float* in, float* out) {
@@ -88,6 +90,76 @@ __global__ void constants(float* out, int stride) {  // one word for all lanes, 
     float sum = 0.0f;
     for (int i = 0; i < 32; i++) sum += table[(i + stride * threadIdx.x) & 63];
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+// Whole passes of the grid over `in`, then over `out`.
+__global__ void passes(const float* in, float* out, int n, int reads, int writes) {
+    int first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+    float sum = 0.0f;
+    for (int pass = 0; pass < reads; pass++)
+        for (int i = first; i < n; i += step) sum += in[i];
+    for (int pass = 0; pass < writes; pass++)
+        for (int i = first; i < n; i += step) out[i] = sum;
+}
+
+// Each block goes over a stretch of its own as often as it is told to, in place.
+__global__ void in_place(float* data, int each, int times) {
+    float* own = data + size_t(blockIdx.x) * each;
+    for (int pass = 0; pass < times; pass++)
+        for (int i = threadIdx.x; i < each; i += blockDim.x) own[i] += 1.0f;
+}
+
+// All blocks meet before they go on, or do not.
+__global__ void meeting(float* data, unsigned* arrived, int rounds, int meet) {
+    if (meet && threadIdx.x == 0) {
+        atomicAdd(arrived, 1u);
+        while (atomicAdd(arrived, 0u) < gridDim.x) {}
+    }
+    __syncthreads();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float value = data[i];
+    for (int k = 0; k < rounds; k++) value = value * 0.5f + 1.0f;
+    data[i] = value;
+}
+
+__global__ void gather(const float* in, const int* where, float* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[where[i]];
+}
+
+__global__ void tiny(const float* in, float* out) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    out[i] = in[i];
+}
+
+// The same two elements of a block's, as far apart as it is told.
+__global__ void apart(const float* in, float* out, int distance) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i] + in[i + distance];
+}
+
+__global__ void half_there(__half* sums, const int* where) { atomicAdd(sums + where[threadIdx.x], __half(1)); }
+__global__ void halves_there(__half2* sums, const int* where) { atomicAdd(sums + where[threadIdx.x], __half2(1, 1)); }
+__global__ void half_by_lane(__half* sums) { atomicAdd(sums + threadIdx.x, __half(1)); }
+__global__ void halves_by_lane(__half2* sums) { atomicAdd(sums + threadIdx.x, __half2(1, 1)); }
+
+__global__ void half_multiply_add(__half2* data, int rounds) {
+    __half2 a[8];
+    for (int j = 0; j < 8; j++) a[j] = data[threadIdx.x + 32 * j];
+    for (int k = 0; k < rounds; k++)
+        for (int j = 0; j < 8; j++) a[j] = __hfma2_relu(a[j], a[j], a[(j + 1) & 7]);
+    for (int j = 0; j < 8; j++) data[threadIdx.x + 32 * j] = a[j];
+}
+
+// Shared loads and nothing else to speak of.
+__global__ void banks(float* out, int stride, int rounds) {
+    __shared__ float tile[2048];
+    for (int i = threadIdx.x; i < 2048; i += blockDim.x) tile[i] = float(i);
+    __syncthreads();
+    float sum[8] = {};
+    for (int k = 0; k < rounds; k++)
+        for (int j = 0; j < 8; j++) sum[j] += tile[((threadIdx.x & 31) * stride + 37 * k + 131 * j) & 2047];
+    for (int j = 0; j < 8; j++) out[(blockIdx.x * blockDim.x + threadIdx.x) * 8 + j] = sum[j];
 }
 
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from evoengineer.card.profile import load_profile
 from evoengineer.sim.engine.engine import Engine, LaunchResult
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
-from evoengineer.sim.timing.explain import bound_name, explain
+from evoengineer.sim.timing.explain import bound_name, explain, short_name
 from evoengineer.sim.timing.model import CONSTANTS
 from evoengineer.sim.timing.profile import BOUND_KINDS, Finding, FindingKind, LaunchProfile
 from evoengineer.toolchain.compilers import find_toolchain
@@ -207,6 +208,146 @@ def test_other_buffers_are_not_in_l2(ptx: str) -> None:
     assert len({*times, again}) == 1
 
 
+@pytest.mark.parametrize(
+    ("reads", "writes"), [(1, 0), (0, 1), (1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2)]
+)
+def test_every_pass_over_more_than_l2_goes_to_dram(ptx: str, reads: int, writes: int) -> None:
+    bench = Bench(ptx, sampled_only=True)
+    size = 512 * MIB
+    p = bench.profile("passes", (768,), (256,), bench.buffer(size), bench.buffer(size), size // 4, reads, writes)
+    assert p.dram_bytes == pytest.approx((reads + writes) * size, rel=0.03)
+    assert p.time_us > (reads + writes) * size / CARD.dram_bytes_per_second * 1e6
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_passes_that_fit_in_l2_go_to_dram_once(ptx: str, times: int) -> None:
+    """Dirty lines that are written again before they have to go are written back once."""
+    bench = Bench(ptx, sampled_only=True)
+    each = 4096  # floats: 16 KiB of the 98 KiB of L2 that a block has
+    p = bench.profile("in_place", (6000,), (256,), bench.buffer(6000 * 4 * each), each, times)
+    assert p.dram_bytes == pytest.approx(2 * 6000 * 4 * each, rel=0.03)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_passes_in_place_that_do_not_fit_are_read_and_written_every_time(ptx: str, times: int) -> None:
+    bench = Bench(ptx, sampled_only=True)
+    each = 1 << 18  # floats: 1 MiB
+    p = bench.profile("in_place", (1536,), (256,), bench.buffer(1536 * 4 * each), each, times)
+    assert p.dram_bytes == pytest.approx(2 * times * 1536 * 4 * each, rel=0.05)
+
+
+def test_what_a_launch_writes_is_paid_for_although_l2_holds_it(ptx: str) -> None:
+    """Data that is there because it was read is clean: writing it costs. What is dirty already does not."""
+    bench = Bench(ptx)
+    size = 16 * MIB
+    data, other = bench.buffer(size), bench.buffer(size)
+    grid, block = (size // 1024,), (256,)
+    first = bench.profile("copy", grid, block, data, other)  # data clean, other dirty
+    assert first.dram_bytes == pytest.approx(2 * size, rel=0.03)
+    back = bench.profile("copy", grid, block, other, data)
+    assert back.dram_bytes == pytest.approx(size, rel=0.05)
+    again = bench.profile("copy", grid, block, other, data)
+    assert again.dram_bytes == pytest.approx(0, abs=0.02 * size)
+
+
+def test_rounds_of_a_loop_that_only_waits_are_no_work(ptx: str) -> None:
+    """Blocks take turns here, and wait for each other as long as the others take: a card runs them side by side."""
+    bench = Bench(ptx)
+    data, arrived = bench.buffer(MIB), bench.buffer(256)
+    apart = bench.profile("meeting", (96,), (256,), data, arrived, 2000, 0)
+    ctypes.memset(arrived, 0, 256)
+    together = bench.profile("meeting", (96,), (256,), data, arrived, 2000, 1)
+    assert together.bound != "longest block"
+    assert together.disagreement < 0.1
+    assert apart.time_ns < together.time_ns < 1.3 * apart.time_ns
+
+
+def test_other_data_in_the_same_place_is_counted_anew(ptx: str) -> None:
+    bench = Bench(ptx)
+    count = 1 << 20
+    source, where, target = (bench.buffer(4 * count) for _ in range(3))
+    indices = (ctypes.c_int32 * count).from_address(where)
+
+    def profile() -> LaunchProfile:
+        return bench.profile("gather", (count // 256,), (256,), source, where, target)
+
+    indices[:] = range(count)
+    in_order = profile()
+    assert in_order.sectors_per_request == pytest.approx(4)
+    indices[:] = [i * 4099 % count for i in range(count)]
+    scattered = profile()
+    assert scattered.sectors_per_request == pytest.approx((32 + 4 + 4) / 3)
+    indices[:] = range(count)
+    assert profile().sectors_per_request == pytest.approx(4)
+
+
+def test_blocks_start_one_after_the_other(bench: Bench) -> None:
+    size = 128 * MIB
+    blocks = size // 4 // 32
+    p = bench.profile("tiny", (blocks,), (32,), bench.buffer(size), bench.buffer(size))
+    assert p.terms_ns["dispatch"] == pytest.approx(CONSTANTS.dispatch_ns * blocks)
+    assert p.bound == "dispatch"
+    assert p.time_ns > CONSTANTS.dispatch_ns * blocks
+
+
+def test_what_comes_again_after_more_than_l2_holds_is_read_again(ptx: str) -> None:
+    bench = Bench(ptx, sampled_only=True)
+    count = 256 * MIB // 4
+    source, target = bench.buffer(8 * count), bench.buffer(4 * count)
+    near, far = (
+        bench.profile("apart", (count // 256,), (256,), source, target, distance)
+        for distance in (MIB // 4, 128 * MIB // 4)
+    )
+    assert near.dram_bytes == pytest.approx(2 * 4 * count, rel=0.03)
+    assert far.dram_bytes == pytest.approx(3 * 4 * count, rel=0.03)
+
+
+def test_half_atomics_compare_and_swap_unless_they_are_packed(bench: Bench) -> None:
+    def clocks(kernel: str, *arguments: int) -> float:
+        terms = bench.profile(kernel, (4096,), (32,), bench.buffer(256), *arguments).terms_ns
+        return terms["atomics"] * CARD.clock_khz / 1e6 / 4096
+
+    nowhere = bench.buffer(1024)
+    packed = clocks("halves_by_lane")
+    assert packed == pytest.approx(4 * CONSTANTS.atomic_clocks)
+    # Two lanes have a word, of 16 in two sectors: a load, and two rounds.
+    assert clocks("half_by_lane") == pytest.approx(2 * 3 * CONSTANTS.atomic_clocks)
+    assert clocks("halves_there", nowhere) == pytest.approx(32 * CONSTANTS.atomic_float_clocks)
+    rounds = 32 + 32 * 33 / 2
+    assert clocks("half_there", nowhere) == pytest.approx(rounds * CONSTANTS.atomic_lane_clocks)
+
+
+@pytest.mark.parametrize("key", ["rtx4090", "a100-40gb", "rtx3090", "h100-sxm"])
+def test_fused_half_operations_stay_below_the_peak(ptx: str, key: str) -> None:
+    bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)
+    p = bench.profile("half_multiply_add", (8192,), (256,), bench.buffer(MIB), 4096)
+    assert p.flops >= 8192 * 256 * 4096 * 8 * 4
+    assert 60 < p.compute_percent <= 100
+
+
+@pytest.mark.parametrize("key", ["rtx4090", "a100-40gb", "t4"])
+def test_a_conflict_of_two_ways_costs_time(ptx: str, key: str) -> None:
+    bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)
+    out = bench.buffer(64 * MIB)
+    times = [bench.profile("banks", (2048,), (256,), out, stride, 2000).time_ns for stride in (1, 2, 4)]
+    assert times[1] > 1.3 * times[0]
+    assert times[2] > 1.3 * times[1]
+
+
+def test_occupancy_is_what_is_resident(bench: Bench) -> None:
+    p = bench.profile("copy", (200,), (32,), bench.buffer(MIB), bench.buffer(MIB))
+    assert p.occupancy_percent == pytest.approx(100 * 200 / 128 / 48)
+    assert p.occupancy_limit == "grid"
+    assert "occupancy 3%" in explain([p])
+
+
+def test_names_in_anonymous_namespaces() -> None:
+    assert short_name("(anonymous namespace)::copy(float const*, float*)") == "(anonymous namespace)::copy"
+    assert short_name("void tiled<(bool)1>(float*)") == "void tiled<(bool)1>"
+    assert short_name("void a::(anonymous namespace)::b<4>(int)") == "void a::(anonymous namespace)::b<4>"
+    assert short_name("copy") == "copy"
+
+
 def test_occupancy_and_rounds(bench: Bench) -> None:
     p = bench.profile("copy", (128 * 6 * 3,), (256,), bench.buffer(4 * MIB), bench.buffer(4 * MIB))
     assert (p.resident_blocks, p.occupancy_percent, p.occupancy_limit) == (6, 100.0, "threads")
@@ -243,8 +384,6 @@ def test_times_do_not_depend_on_threads_or_on_what_else_runs(ptx: str) -> None:
 
 
 def test_only_counted_blocks_run_when_that_is_asked_for(ptx: str) -> None:
-    import ctypes
-
     bench = Bench(ptx, sampled_only=True)
     counter = bench.buffer(256)
     ctypes.memset(counter, 0, 256)
@@ -254,8 +393,6 @@ def test_only_counted_blocks_run_when_that_is_asked_for(ptx: str) -> None:
 
 
 def test_counting_leaves_results_as_they_are(ptx: str) -> None:
-    import ctypes
-
     bench = Bench(ptx)
     counter = bench.buffer(256)
     ctypes.memset(counter, 0, 256)
@@ -264,8 +401,6 @@ def test_counting_leaves_results_as_they_are(ptx: str) -> None:
 
 
 def test_the_clock_starts_where_the_launch_starts(ptx: str) -> None:
-    import ctypes
-
     bench = Bench(ptx)
     out = bench.buffer(256)
     params = out.to_bytes(8, "little")
@@ -299,7 +434,7 @@ def test_an_explanation_names_the_line_and_stays_short(bench: Bench) -> None:
     p = bench.profile("strided", (256,), (256,), bench.buffer(64 * MIB), bench.buffer(MIB), 64)
     text = explain([p])
     assert "32 sectors per request" in text
-    assert "line 16" in text
+    assert "line 18" in text
     assert "256 B apart" in text
     assert len(explain([p] * 40).splitlines()) <= 15
 

@@ -251,3 +251,39 @@ def test_another_ptxas_is_asked_anew(runs: list[str], monkeypatch: pytest.Monkey
     monkeypatch.setattr(ptxas, "file_identity", lambda path: "another")
     Assembler(PTX, 80).result()
     assert len(runs) == 2
+
+
+PRINTS = """
+.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
+.visible .entry four(.param .u64 out)
+{
+    .reg .f32 %f<8>; .reg .b32 %r<6>; .reg .b64 %rd<6>;
+    .shared .align 16 .b8 tile[4096];
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 4;
+    mov.u32 %r3, tile;
+    add.u32 %r4, %r3, %r2;
+    st.shared.f32 [%r4], 0f3f800000;
+    bar.sync 0;
+    ld.shared.f32 %f1, [%r4];
+    ld.shared.f32 %f2, [%r4+4];
+    ld.shared.f32 %f3, [%r4+8];
+    ld.shared.f32 %f4, [%r4+12];
+    add.f32 %f5, %f1, %f2;
+    add.f32 %f6, %f3, %f4;
+    add.f32 %f7, %f5, %f6;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.f32 [%rd3], %f7;
+    ret;
+}
+"""
+
+
+def test_a_module_that_prints_is_optimised_like_any_other() -> None:
+    header = ".version 8.0\n.target sm_80\n.address_size 64"
+    code = read_code(Assembler(header + PRINTS, 80).result().cubin)["four"]
+    assert [each.bytes for each in code.instrs if each.operation == opcodes.LDS] == [16]
+    elsewhere = PRINTS.replace("vprintf", "defined_elsewhere")
+    assert read_code(Assembler(header + elsewhere, 80).result().cubin)["four"].instrs  # ptxas must not refuse it

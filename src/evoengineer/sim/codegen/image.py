@@ -18,6 +18,7 @@ from evoengineer.files import Cache
 from evoengineer.sim.codegen import abi, fast, jit, slow, translate, warp
 from evoengineer.sim.codegen.program import LinkedModule, build_program, launch_flags
 from evoengineer.sim.codegen.unit import FunctionUnit, Program, SiteInfo
+from evoengineer.sim.codegen.waiting import idle_blocks
 from evoengineer.sim.ptx.flow import Block, reachability
 from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Reg
 from evoengineer.sim.runtime import structs
@@ -194,7 +195,9 @@ class KernelImage:
         code = KERNELS.get(key)
         if code is None:
             unit = next(u for u in self.program.units if self.program.functions[u.function.name] == function)
-            code = jit.compile_ir(translate.module_text([slow.slow_block(unit, i, counting) for i in group]))
+            text = translate.module_text([slow.slow_block(unit, i, counting) for i in group])
+            # Few blocks are counted, and where every access is checked the checks take most of the time.
+            code = jit.compile_ir(text, quick=counting or self.check_access)
             KERNELS.put(key, code)
         names = {i: f"f{function}_b{i}" for i in group}
         library, found = jit.link(code, list(names.values()))
@@ -209,10 +212,12 @@ class KernelImage:
 def _plan_function(unit: FunctionUnit, entries: dict[int, int]) -> FunctionPlan:
     conversions: list[tuple[int, int, int, int, int]] = []
     blocks = []
+    idle = idle_blocks(unit.flow)
     for block in unit.flow.blocks:
         first = len(conversions)
         conversions += _conversions(unit, block)
-        blocks.append(_plan_block(unit, block, entries.get(block.index, -1), first, len(conversions) - first))
+        entry, count = entries.get(block.index, -1), len(conversions) - first
+        blocks.append(_plan_block(unit, block, entry, first, count, block.index in idle))
     return FunctionPlan(
         unit.program.functions[unit.function.name],
         unit.function.name,
@@ -237,12 +242,15 @@ def _conversions(unit: FunctionUnit, block: Block) -> list[tuple[int, int, int, 
     return found
 
 
-def _plan_block(unit: FunctionUnit, block: Block, entry: int, first: int, count: int) -> dict[str, int]:
+def _plan_block(
+    unit: FunctionUnit, block: Block, entry: int, first: int, count: int, idles: bool
+) -> dict[str, int]:
     flags = abi.BLOCK_EXIT_ONLY if block.exit_only else 0
     flags |= abi.BLOCK_BACK_EDGE if block.index in unit.flow.headers else 0
     flags |= abi.BLOCK_WAITS if block.index in unit.waiting_blocks else 0
     plan = {"fast_entry": entry, "first_conversion": first, "conversions": count}
     plan["instructions"] = len(block.instrs)
+    plan["idles"] = int(idles)
     head = block.barrier or (block.instrs[0] if block.instrs else None)
     plan["site"] = unit.sites.get(id(head)) or unit.sites.get(id(block.terminator), 0)
     sync = block.warp_sync

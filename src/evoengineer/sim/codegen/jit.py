@@ -16,15 +16,26 @@ _serial = itertools.count()
 _lock = threading.Lock()
 
 
+# Vectors of a warp fill the registers: schedulers that move instructions apart cost more in spills than they gain, and
+# take a third of the time. The order of the PTX is nvcc's own.
+_LLVM_OPTIONS = ("-enable-misched=false", "-pre-RA-sched=fast")
+
+
 @functools.cache
-def _target_machine() -> llvm.TargetMachine:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+def _target_machine(quick: bool = False) -> llvm.TargetMachine:
+    """`quick`: less time for making the code, more for running it."""
+    if quick:
+        _target_machine()  # sets LLVM up
+    else:
+        for option in _LLVM_OPTIONS:
+            llvm.set_option("evoengineer", option)
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
-        opt=1,
+        opt=0 if quick else 1,
         reloc="pic",
         codemodel="small",
         jit=True,
@@ -39,13 +50,15 @@ def _linker() -> llvm.orcjit.LLJIT:
 
 def host_key() -> str:
     """Objects may be reused only on the same kind of processor and LLVM."""
-    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {llvm.llvm_version_info}"
+    features = llvm.get_host_cpu_features().flatten()
+    return f"{llvm.get_host_cpu_name()} {features} {llvm.llvm_version_info} {_LLVM_OPTIONS}"
 
 
-def compile_ir(text: str) -> bytes:
-    """One LLVM module → object code. Raises RuntimeError with LLVM's message if the IR is wrong."""
+def compile_ir(text: str, quick: bool = False) -> bytes:
+    """One LLVM module → object code; `quick`, if it will not run for long. Raises RuntimeError with LLVM's message if
+    the IR is wrong."""
     with _lock:
-        machine = _target_machine()
+        machine = _target_machine(quick)
         module = llvm.parse_assembly(text)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)

@@ -52,7 +52,9 @@ def check_operands(instr: Instr) -> None:
     """As many operands as the instruction has."""
     fewest, most = _OPERANDS.get(instr.op, (0, 99))
     if instr.op == "cp" and not {"commit_group", "wait_group", "wait_all", "mbarrier"} & set(instr.mods):
-        fewest = 3
+        fewest = 2 if "prefetch" in instr.mods else 3
+        if "bulk" in instr.mods and any(m.startswith("mbarrier") for m in instr.mods):
+            fewest = 4
     if instr.op == "cp" and {"wait_group", "mbarrier"} & set(instr.mods):
         fewest = 1
     if instr.op == "atom" and "cas" in instr.mods:

@@ -64,8 +64,11 @@ def nothing(e: Emitter, instr: Instr) -> None:
 def copy_async(e: Emitter, instr: Instr) -> None:
     """cp.async: queued by the runtime and completed at its wait."""
     mods = instr.mods
-    if "bulk" in mods or "reduce" in mods:
+    if "reduce" in mods or {"tensor", "multicast::cluster"} & set(mods):
         raise e.unsupported(instr.name)
+    if "bulk" in mods:
+        _copy_bulk(e, instr)
+        return
     head: list[tuple[str, str]] = [("ptr", "%w")]
     bits = ("i32", e.active_bits())
     if "commit_group" in mods:
@@ -99,6 +102,41 @@ def copy_async(e: Emitter, instr: Instr) -> None:
                 ("ptr", given),
             ],
         )
+
+
+def _copy_bulk(e: Emitter, instr: Instr) -> None:
+    """cp.async.bulk: a whole stretch, between global and shared memory."""
+    mods = instr.mods
+    head: list[tuple[str, str]] = [("ptr", "%w")]
+    bits = ("i32", e.active_bits())
+    spaces = [m.partition("::")[0] for m in mods if m.partition("::")[0] in ("shared", "global")]
+    if "prefetch" in mods:
+        return
+    if "commit_group" in mods:
+        e.call("void", "rt_bulk_commit", [*head, bits])
+    elif "wait_group" in mods:
+        e.call("void", "rt_bulk_wait", [*head, bits, ("i32", e.read(instr.args[0], 32).names[0])])
+    elif spaces in (["shared", "global"], ["global", "shared"]):
+        to_shared = spaces[0] == "shared"
+        to, source = (address(e, a, s) for a, s in zip(instr.args[:2], spaces, strict=True))
+        size = ("ptr", e.spill(e.read(instr.args[2], 32)))
+        barrier = e.spill(address(e, instr.args[3], "shared")) if to_shared else "null"
+        e.call(
+            "void",
+            "rt_bulk_copy",
+            [
+                *head,
+                ("i32", str(e.unit.sites[id(instr)])),
+                bits,
+                ("ptr", e.spill(to)),
+                ("ptr", e.spill(source)),
+                size,
+                ("ptr", barrier),
+                ("i32", str(int(to_shared))),
+            ],
+        )
+    else:  # between the shared memories of a cluster
+        raise e.unsupported(instr.name)
 
 
 def _source_bytes(e: Emitter, operand: Operand, size: Val) -> str:

@@ -91,3 +91,26 @@ def _slice(instrs: list[Instr]) -> set[str]:
                 found |= names
                 changed = True
     return found
+
+
+def idle_blocks(flow: Flow) -> dict[int, frozenset[int]]:
+    """Blocks of waiting loops that hand nothing on from round to round, so that a hundred rounds do what one does, and
+    the blocks from which their loop is entered. How often they run says nothing of the kernel, only of who waited for
+    whom."""
+    found: dict[int, frozenset[int]] = {}
+    waits = waiting_loops(flow)
+    for block in flow.blocks:
+        if id(block.terminator) not in waits:
+            continue
+        for head in (s for s in block.successors if s <= block.index):
+            body = _body(flow, head, block.index)
+            inside = {each.index for each in body}
+            instrs = [instr for each in body for instr in each.instrs]
+            handed_on = {name for i in instrs for name in destinations(i)} & flow.blocks[head].live_in
+            if handed_on or any(i.op == "ld" and not _polls(i) for i in instrs):
+                continue
+            entries = frozenset(
+                b.index for b in flow.blocks if head in b.successors and b.index not in inside
+            )
+            found.update(dict.fromkeys(inside, entries))
+    return found

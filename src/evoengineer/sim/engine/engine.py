@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes as c
 import os
 from collections.abc import Hashable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.engine.acceptance import accept
 from evoengineer.sim.engine.modules import KernelInfo, Module, place_module
+from evoengineer.sim.engine.progress import reported
 from evoengineer.sim.engine.report import cuda_error, describe
 from evoengineer.sim.engine.undefined_results import UndefinedResults
 from evoengineer.sim.options import DeviceOptions
@@ -202,6 +204,8 @@ class Engine:
             if not options.reuse_profiles:  # what a kernel does may hang on memory that the key does not see
                 self._counted += 1
                 key = (key, self._counted)
+            else:
+                key = profiler.with_data(key, image, buffers)
             samples = () if profiler.known(key) else profiler.samples(image, grid)
         c.memmove(self._params, params, len(params))
         if cooperative:
@@ -217,7 +221,8 @@ class Engine:
         request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
         request.clock_start = clock_cycles
         self._count(request, image, samples, cooperative)
-        failed = launch(request)
+        with reported(kernel) if options.progress else nullcontext():
+            failed = launch(request)
         self._work += request.instructions
         if failed:
             error = request.error

@@ -97,7 +97,7 @@ struct BlockInfo {
     uint32_t site;           // for messages: source position of the first instruction
     BlockFn count_fn;        // the form that reports its accesses (count.h); null until first needed
     uint32_t instructions;   // of PTX
-    uint32_t reserved;
+    uint32_t idles;          // of a loop that only waits: its rounds are no work
 };
 constexpr uint32_t kCountForm = 0x80000000u;  // added to the block number given to Launch::compile
 

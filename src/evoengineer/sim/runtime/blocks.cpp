@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "async.h"
 #include "count.h"
 #include "scheduler.h"
 
@@ -107,6 +108,8 @@ void place_block(BlockState& b, const Launch& launch, uint64_t index) {
 }
 
 void begin_block(BlockState& b, const Launch& launch) {
+    b.work = 0;
+    bulk_forget(b);
     if (launch.shared_bytes) memset(b.shared, 0, launch.shared_bytes);
     if (launch.flags & kUsesBarrier) begin_barriers(b);
     if (launch.flags & (kCheckRace | kCheckInit)) begin_checks(b);
@@ -118,6 +121,7 @@ void begin_warp(WarpState& w, const BlockState& b, const Launch& launch) {
     w.activation = nullptr;
     w.fast_wait = 0;
     w.spins = w.waited = 0;
+    memset(w.bulk_groups, 0, sizeof w.bulk_groups);
     w.wait_site = kNoSite;
     w.barrier_line = 0;
     w.counted_time = 0;

@@ -4,6 +4,10 @@
 // share of the L2 cache. A sector that the block has not touched before is *cold*: whether another block
 // brought it into the L2 is decided by the timing model, from where each block's footprint lies
 // (Footprint). L1 is written through and keeps 128-byte lines of four sectors; local memory is written back.
+//
+// DRAM is read in units of two sectors, again each time that the L2 has lost them. A store makes its sector in L2
+// dirty, and what becomes dirty is written to DRAM once: when its line has to go, or after the block's end. A sector
+// that is stored to again while it is dirty costs nothing more; stored to after it was lost, it is written again.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -23,7 +27,7 @@ enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
 class Cache4 {
 public:
     explicit Cache4(uint64_t bytes) : sets_(std::max<uint64_t>(bytes / kLine / kWays, 1)) {
-        lines_.assign(sets_ * kWays, {kNone, 0, 0, {}});
+        lines_.assign(sets_ * kWays, {kNone, 0, 0, 0, {}});
     }
 
     // Is the sector there? If not, its line gets a place for it. `arriving` is where a sector that is still on its way
@@ -31,7 +35,7 @@ public:
     bool touch(uint64_t sector, uint64_t time = 0, Origin* arriving = nullptr) {
         uint64_t tag = sector / 4;
         uint8_t bit = uint8_t(1u << (sector % 4));
-        Line* set = &lines_[(tag * 0x9e3779b97f4a7c15ull >> 20) % sets_ * kWays];
+        Line* set = set_of(tag);
         Line* oldest = set;
         for (uint32_t way = 0; way < kWays; way++) {
             Line& line = set[way];
@@ -45,9 +49,22 @@ public:
             }
             if (line.used < oldest->used) oldest = &line;
         }
-        *oldest = {tag, ++now_, bit, {}};
+        *oldest = {tag, ++now_, bit, 0, {}};
         last_ = &oldest->fills[sector % 4];
         return false;
+    }
+
+    // A store to a sector that was touched just now: does it make a clean one dirty?
+    bool soil(uint64_t sector) {
+        Line* set = set_of(sector / 4);
+        const uint8_t bit = uint8_t(1u << (sector % 4));
+        for (uint32_t way = 0; way < kWays; way++) {
+            if (set[way].tag != sector / 4) continue;
+            const bool clean = !(set[way].dirty & bit);
+            set[way].dirty |= bit;
+            return clean;
+        }
+        return true;
     }
 
     // Where the sector that was missing last is fetched from.
@@ -62,9 +79,10 @@ private:
     };
     struct Line {
         uint64_t tag, used;
-        uint8_t valid;
+        uint8_t valid, dirty;
         Fill fills[4];
     };
+    Line* set_of(uint64_t tag) { return &lines_[(tag * 0x9e3779b97f4a7c15ull >> 20) % sets_ * kWays]; }
     uint64_t sets_, now_ = 0;
     std::vector<Line> lines_;
     Fill* last_ = nullptr;
@@ -152,7 +170,9 @@ struct Footprint {
     uint64_t sample, allocation, allocation_bytes, low, high, cold_reads, cold_writes;
     uint64_t runs;       // contiguous stretches
     uint64_t refetched;  // sectors read again after the block's part of L2 had lost them
+    uint64_t rewritten;  // sectors written again after that
     uint64_t jumps;      // sectors fetched or written where nothing near them was, shortly before
+    uint64_t late;       // of cold_reads and cold_writes: those after the trace was full
 };
 struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride; };
 
@@ -180,7 +200,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             for (uint32_t i = first; i < used; i++)
                 if (prints[i].allocation == last.start) return &prints[current = i];
             if (used == room) return &prints[current = room - 1];  // too many to tell apart, but never for nothing
-            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0};
+            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0};
             return &prints[current = used++];
         };
         for (uint32_t i : order) {
@@ -211,10 +231,11 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 }
                 const bool known = l2.touch(sector) && (!fresh || promoted);
                 uint32_t fetched = 0, written = 0;  // sectors
+                if (!loads || a.kind == kTraceAtomic) written = l2.soil(sector);
                 if (!loads) {
                     s.stores += weight;
-                    if (unwritten) s.cold_stores += weight, written = 1;
-                } else if (known && promoted && j && fetched_before == (sector ^ 1)) {
+                    if (unwritten) s.cold_stores += weight;
+                } else if (known && j && fetched_before == (sector ^ 1)) {
                     s.cold += weight;  // both halves were asked for at once
                 } else if (known) {
                     s.l2_hits += weight;
@@ -224,8 +245,8 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                     fetched = 1;
                     if (!local && a.kind != kTraceAtomic) {  // memory is read in units of two sectors
                         uint8_t& other = seen.mark(sector ^ 1);
-                        if (other == 0) other = kPromoted, fetched = 2;
-                        l2.touch(sector ^ 1);
+                        if (other == 0) other = kPromoted;
+                        if (!l2.touch(sector ^ 1)) fetched = 2;
                     }
                 }
                 if (loads) {
@@ -233,12 +254,11 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                     last_from = std::max(last_from, from);
                     if (through_l1) l1.fetch(a.time, from);
                 }
-                if (a.kind == kTraceAtomic && unwritten) written = 1;
                 if (!p) continue;
                 if (!s.allocation) s.allocation = p->allocation;
                 p->low = std::min(p->low, address);
                 p->high = std::max(p->high, address + 32);
-                p->cold_writes += written;
+                (unwritten ? p->cold_writes : p->rewritten) += written;
                 if (fetched) (fresh && !promoted ? p->cold_reads : p->refetched) += fetched;
                 if (!fetched && !written) continue;
                 if (!pages.lately(sector / kPageSectors, a.time)) p->jumps++;
@@ -261,6 +281,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             p->high = std::max(p->high, address + 32);
             p->cold_reads += fetched;
             p->cold_writes += written;
+            p->late += fetched + written;
             if ((fetched || written) && sector / kPageSectors != page_before) p->jumps++;
             page_before = sector / kPageSectors;
         }

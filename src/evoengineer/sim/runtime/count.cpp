@@ -12,6 +12,7 @@ namespace {
 constexpr uint8_t kSpecial = 0x80;         // in Launch::count_bytes: loads past L1, atomics that one lane does for all
 constexpr uint64_t kLocalArena = 0x500000000000ull;
 constexpr uint8_t kFloats = 0x40;          // of atomics, which are never that wide
+constexpr uint8_t kRetried = 0x20;         // of atomics: a loop of the machine's
 constexpr size_t kMostLines = 1 << 16;       // told apart among a block's atomics
 
 std::vector<Counted>& records() {
@@ -89,11 +90,14 @@ uint32_t wavefronts(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, u
     return total;
 }
 
-// Lanes at the busiest address of an atomic request; what each line gets is noted.
-uint32_t count_atomic(Counted& c, const uint64_t* addresses, uint32_t lanes, bool floats) {
+// Lanes at the busiest address of an atomic request; what each line gets is noted. One that is retried compares and
+// swaps whole words: it loads them, and goes round until every lane of a word has had its turn.
+uint32_t count_atomic(Counted& c, const uint64_t* given, uint32_t lanes, bool floats, bool retried) {
+    uint64_t addresses[kLanes];
+    for (uint32_t i = 0; i < kLanes; i++) addresses[i] = retried ? given[i] & ~3ull : given[i];
     struct Part {
         uint64_t line;
-        uint32_t addresses, lanes, sectors;  // sectors as a mask
+        uint32_t addresses, lanes, sectors, most;  // sectors as a mask
     } parts[kLanes];
     uint32_t found = 0, most = 0;
     for (uint32_t rest = lanes; rest;) {
@@ -105,15 +109,18 @@ uint32_t count_atomic(Counted& c, const uint64_t* addresses, uint32_t lanes, boo
         uint32_t count = uint32_t(__builtin_popcount(same));
         most = std::max(most, count);
         while (at < found && parts[at].line != line) at++;
-        if (at == found) parts[found++] = {line, 0, 0, 0};
+        if (at == found) parts[found++] = {line, 0, 0, 0, 0};
         parts[at].addresses++;
         parts[at].lanes += count;
+        parts[at].most = std::max(parts[at].most, count);
         parts[at].sectors |= 1u << (address / 32 % 4);
     }
     for (const Part* part = parts; part < parts + found; part++) {
         if (c.atomics.size() >= kMostLines && !c.atomics.count(part->line)) continue;
         AtomicLine& line = c.atomics[part->line];
-        if (part->addresses > 1) line.sectors += uint32_t(__builtin_popcount(part->sectors));
+        const uint32_t sectors = uint32_t(__builtin_popcount(part->sectors)), n = part->lanes;
+        if (part->addresses > 1) line.sectors += sectors * (retried ? 1 + part->most : 1);
+        else if (retried) line.same += n + n * (n + 1) / 2;  // in each round all that are left
         else (floats ? line.same_floats : line.same) += part->lanes;
     }
     return most;
@@ -181,7 +188,7 @@ void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t 
 }
 
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
-                  bool bypass, bool floats) {
+                  bool bypass, bool floats, bool retried) {
     Counted& c = *w->block->counted;
     if (!lanes || site >= c.sites.size()) return;
     SiteCount& s = c.sites[site];
@@ -190,7 +197,7 @@ void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* a
     if (!total && (lanes & (lanes - 1)))
         s.stride = int64_t(addresses[__builtin_ctz(lanes & (lanes - 1))] - addresses[first]);
     s.lanes += uint32_t(__builtin_popcount(lanes));
-    if (access == kAtomic) s.serial += count_atomic(c, addresses, lanes, floats);
+    if (access == kAtomic) s.serial += count_atomic(c, addresses, lanes, floats, retried);
     uint64_t units[kLanes * 9 + 8];
     if (w->worker->launch->sites[site].space == kConst) {  // a cache of its own, one word for all lanes at a time
         s.requests[3]++;
@@ -248,7 +255,8 @@ void count_site(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addr
     const Site& s = launch.sites[site];
     uint8_t width = launch.count_bytes ? launch.count_bytes[site] : uint8_t(s.bytes);
     const bool special = width & kSpecial, atomic = s.access == kAtomic, floats = atomic && width & kFloats;
+    const bool retried = atomic && width & kRetried;
     if (special && atomic) mask &= -mask;
-    width &= uint8_t(~(kSpecial | (atomic ? kFloats : 0)));
-    if (width) count_access(w, site, mask, addresses, width, Access(s.access), special, floats);
+    width &= uint8_t(~(kSpecial | (atomic ? kFloats | kRetried : 0)));
+    if (width) count_access(w, site, mask, addresses, width, Access(s.access), special, floats, retried);
 }

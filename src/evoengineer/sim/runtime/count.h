@@ -106,7 +106,7 @@ const std::vector<Counted>& counted_blocks();
 
 void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t lanes);
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
-                  bool bypass, bool floats = false);
+                  bool bypass, bool floats = false, bool retried = false);
 
 // Is the warp's block sampled? Without a warp the operation alone is tried.
 inline bool counting(Warp* w) { return w && state(w)->block->counted; }

@@ -6,6 +6,7 @@
 // for) are favoured for a while.
 #include <cstring>
 
+#include "async.h"
 #include "count.h"
 #include "dispatch.h"
 
@@ -448,4 +449,5 @@ void run_warp(WarpState* w) {
         run_slow(w, -1);
     }
     if (__builtin_expect(w->async != nullptr, 0) && rt_async_finish) rt_async_finish(w);
+    if (__builtin_expect(w->block->bulk != nullptr, 0)) bulk_finish(w);
 }

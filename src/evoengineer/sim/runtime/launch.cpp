@@ -85,7 +85,19 @@ void on_native_stack(WarpState* w, void (*service)(Worker&, void*), void* argume
 const Launch& launch_of(const WarpState* w) { return *w->worker->launch; }
 uint64_t block_index(const WarpState* w) { return w->block->index; }
 
+std::atomic<uint64_t>& begun_blocks() {
+    static std::atomic<uint64_t> count{0};
+    return count;
+}
+
+static std::atomic<uint64_t> all_blocks{0};
+
 extern "C" {
+
+void rt_progress(uint64_t* begun, uint64_t* blocks) {
+    *begun = begun_blocks().load();
+    *blocks = all_blocks.load();
+}
 
 int32_t rt_launch(Launch* launch) {
     static std::mutex one_at_a_time;
@@ -113,6 +125,8 @@ int32_t rt_launch(Launch* launch) {
     run.first_quantum = quantum(run, 0);
     run.workers = flags & (kOrdered | kCheckRace) ? 1 : uint32_t(std::min<uint64_t>(std::max(launch->threads, 1u), run.blocks));
     run.chunk = std::clamp<uint64_t>(run.blocks / (uint64_t(run.workers) * 32), 1, 256);
+    begun_blocks() = 0;
+    all_blocks = run.blocks;
     fill_threads(run, *launch);
     if (flags & kCheckRace) begin_launch_checks();
     begin_totals(run);

@@ -168,6 +168,13 @@ class Memory:
         return list(room[: int(self._library.rt_undefined_notes(room, _MOST_NOTES))])
 
 
+def launch_progress() -> tuple[int, int]:
+    """Blocks of the launch under way that have started, and how many there are; from any thread."""
+    begun, blocks = c.c_uint64(), c.c_uint64()
+    load_runtime().rt_progress(c.byref(begun), c.byref(blocks))
+    return min(begun.value, blocks.value), blocks.value
+
+
 def launch(request: structs.Launch) -> int:
     """Run a grid; the error code, 0 if all went well. Details are in `request.error`."""
     return int(load_runtime().rt_launch(c.byref(request)))

@@ -85,6 +85,7 @@ void change_bytes(WarpState* warp, uint32_t lane, uint64_t address, int32_t chan
 template <class Parity>
 uint32_t phase_over(WarpState* warp, uint32_t mask, const uint64_t* address, Parity parity) {
     uint32_t over = 0;
+    if (warp->block->bulk) for_each_lane(mask, [&](uint32_t i) { bulk_arrive(warp, address[i]); });
     for_each_lane(mask, [&](uint32_t i) {
         if (read(warp, i, address[i]).parity != parity(i)) over |= 1u << i;
     });
@@ -93,6 +94,10 @@ uint32_t phase_over(WarpState* warp, uint32_t mask, const uint64_t* address, Par
 }
 
 }  // namespace
+
+void mbarrier_complete_bytes(WarpState* w, uint32_t lane, uint64_t address, uint32_t bytes) {
+    change_bytes(w, lane, address, -int32_t(bytes));
+}
 
 extern "C" {
 

@@ -72,9 +72,9 @@ ALWAYS_INLINE uint32_t shuffle(uint32_t mask, uint32_t* dst, const uint32_t* a, 
                                             : first | (offset & ~segment);
         bool good = mode == kUp ? from >= last : from <= last;
         in_range |= uint32_t(good) << i;
-        // A lane that does not take part has no defined value; the own one is as good as any.
-        bool taken = good && (mask >> (from & 31) & 1);
-        result[i] = source[taken ? from : lane];
+        // A lane that does not take part has no defined value: hardware gives 0, and there are programs that rely on it.
+        bool taken = mask >> (from & 31) & 1;
+        result[i] = !good ? source[i] : taken ? source[from & 31] : 0;
     }
     for (uint32_t i = 0; i < kLanes; ++i) dst[i] = result[i];
     return in_range;

@@ -32,6 +32,7 @@ struct WarpState : Warp {
     uint8_t* locals_top;       // free part of the fibre's local area
     int64_t ticks_given;       // what `ticks` was set to at the last rt_tick
     uint64_t counted_time;     // of a sampled block's warp: instructions so far (count.h)
+    uint32_t bulk_groups[kLanes];  // ops_bulk.cpp: groups that each lane has committed
     void* async;               // ops_async.cpp: copies under way; rt_async_finish gets rid of it
     uint32_t fast_wait;        // barrier that FAST waits at + 1, 0 = none
     uint32_t fast_block;       // the block it was in then
@@ -71,6 +72,8 @@ struct BlockState {
     uint32_t running;          // warps that are not done
     uint32_t used_barriers;    // bit set of barriers to reset before the next block
     uint32_t exit_marks;
+    void* bulk;                // ops_bulk.cpp: copies that nobody has waited for yet
+    uint64_t work;             // instructions of its warps so far, as far as they are attributed (totals.h)
     bool active;
     uint8_t* shared;
     uint64_t shared_room;      // bytes mapped there

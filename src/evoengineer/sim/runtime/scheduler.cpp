@@ -46,6 +46,7 @@ void out_of_fibres(Worker& k) {
 bool take(Worker& k, uint64_t count, uint64_t* first, uint64_t* last) {
     Run& run = *k.run;
     *first = run.next.fetch_add(count);
+    begun_blocks().store(*first + count, std::memory_order_relaxed);
     *last = std::min(*first + count, run.blocks);
     return *first < std::min(run.blocks, run.stop.load());
 }
@@ -233,6 +234,7 @@ void run_resident(Worker& k) {
                 continue;
             }
             Slice slice = run_slice(k, b);
+            if (k.active.size() > 1) attribute(k, b);  // else it is all the block's
             if (slice == Slice::kNothing && b.running) {
                 describe_deadlock(b);
                 slice = Slice::kFailed;
@@ -261,6 +263,7 @@ void run_resident(Worker& k) {
         if (progress || !run.spins) continue;
         // Everything only spins: what it waits for may be in blocks that have not started.
         wanted = k.active.size() * 2;
+        if (k.active.size() == 1) attribute(k, *k.active[0]);
         bool more = false;
         uint32_t limit = launch.flags & kCooperative ? ~0u : std::max(launch.max_resident, 1u);
         while (k.active.size() < wanted && run.resident.load() < limit && admit(k)) more = true;

@@ -28,6 +28,7 @@ struct Run {
     double deadline;                // on the monotonic clock; 0 = none
     std::atomic<uint64_t> spent{0}; // instructions so far (totals.h)
     std::vector<uint32_t> sizes;    // instructions of each block of all functions
+    std::vector<uint32_t> idling;   // those of loops that only wait
     std::vector<Busy> busiest;      // of all workers
     std::mutex mutex;               // guards the error record
     std::mutex compiling;
@@ -63,9 +64,12 @@ struct Worker {
     uint64_t recent_generation = 0;
     std::vector<uint64_t> totals, idle;  // per block of all functions: executions, and lanes that took no part
     uint64_t accounted = 0;         // instructions that Run::spent has of it
-    uint64_t block_start = 0;       // the same when the present block of the grid began
+    uint64_t worked = 0;            // the same without rounds of loops that only wait
+    uint64_t attributed = 0;        // of these: known to be some block's
     std::vector<Busy> busiest;
 };
+
+std::atomic<uint64_t>& begun_blocks();  // of the launch under way: for whoever wants to know how far it is
 
 double monotonic_seconds();
 bool past_deadline(const Run& run);

@@ -43,7 +43,7 @@ class BlockInfo(c.Structure):
         ("site", c.c_uint32),
         ("count_fn", c.c_void_p),
         ("instructions", c.c_uint32),
-        ("reserved", c.c_uint32),
+        ("idles", c.c_uint32),
     )
 
 

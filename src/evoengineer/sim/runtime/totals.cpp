@@ -8,11 +8,14 @@
 void begin_totals(Run& run) {
     Launch& launch = *run.launch;
     run.sizes.clear();
+    run.idling.clear();
     for (uint32_t f = 0; f < launch.function_count; f++) {
         const Function& function = launch.functions[f];
         run.sizes.resize(std::max<size_t>(run.sizes.size(), function.first_count + function.block_count), 0);
         for (uint32_t b = 0; b < function.block_count; b++)
             run.sizes[function.first_count + b] = function.blocks[b].instructions;
+        for (uint32_t b = 0; b < function.block_count; b++)
+            if (function.blocks[b].idles) run.idling.push_back(function.first_count + b);
     }
     if (launch.totals) memset(launch.totals, 0, sizeof(uint64_t) * launch.count_total);
     if (launch.total_lanes) memset(launch.total_lanes, 0, sizeof(uint64_t) * launch.count_total);
@@ -23,7 +26,7 @@ void begin_totals(Run& run) {
 void begin_worker_totals(Worker& k) {
     k.totals.assign(k.run->sizes.size(), 0);
     k.idle.assign(k.run->sizes.size(), 0);
-    k.accounted = k.block_start = 0;
+    k.accounted = k.worked = k.attributed = 0;
     k.busiest.clear();
 }
 
@@ -32,7 +35,8 @@ uint64_t account(Worker& k) {
     uint64_t sum = 0;
     for (size_t i = 0; i < sizes.size(); i++) sum += k.totals[i] * sizes[i];
     uint64_t fresh = sum - k.accounted;
-    k.accounted = sum;
+    k.accounted = k.worked = sum;
+    for (uint32_t i : k.run->idling) k.worked -= k.totals[i] * sizes[i];
     k.run->spent.fetch_add(fresh, std::memory_order_relaxed);
     return fresh;
 }
@@ -71,12 +75,18 @@ static bool busier(const Busy& a, const Busy& b) {
     return a.instructions != b.instructions ? a.instructions > b.instructions : a.block < b.block;
 }
 
-void account_block(Worker& k, const BlockState& b) {
+void attribute(Worker& k, BlockState& b) {
     account(k);
+    b.work += k.worked - k.attributed;
+    k.attributed = k.worked;
+}
+
+void account_block(Worker& k, BlockState& b) {
+    attribute(k, b);
     const Launch& launch = *k.launch;
     uint64_t index = b.ctaid[0] + uint64_t(launch.grid[0]) * (b.ctaid[1] + uint64_t(launch.grid[1]) * b.ctaid[2]);
-    Busy found{index, k.accounted - k.block_start};
-    k.block_start = k.accounted;
+    Busy found{index, b.work};
+    b.work = 0;
     if (k.busiest.size() == kBusiest && !busier(found, k.busiest.back())) return;
     k.busiest.insert(std::upper_bound(k.busiest.begin(), k.busiest.end(), found, busier), found);
     if (k.busiest.size() > kBusiest) k.busiest.pop_back();

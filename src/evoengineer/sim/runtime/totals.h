@@ -14,7 +14,8 @@ void end_totals(Run& run);
 // Instructions since the last time, by this worker's warps. Also whether the launch has had too many by now.
 uint64_t account(Worker& k);
 bool past_limit(const Run& run);
-void account_block(Worker& k, const BlockState& b);  // when a block of the grid is done
+void attribute(Worker& k, BlockState& b);      // what was run since the last time is the block's work
+void account_block(Worker& k, BlockState& b);  // when a block of the grid is done
 [[noreturn]] void fail_limit(WarpState* w);
 void describe_limit(Worker& k);
 

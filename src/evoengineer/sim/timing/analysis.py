@@ -42,11 +42,16 @@ class Analysis:
     sums: dict[str, float]
 
 
-def analyse(measured: Measured, resident: Mapping[int, float], constants: Constants = CONSTANTS) -> Analysis:
-    """`resident` says which allocations L2 holds when the launch begins."""
+def analyse(
+    measured: Measured,
+    resident: Mapping[int, float],
+    dirty: Mapping[int, float],
+    constants: Constants = CONSTANTS,
+) -> Analysis:
+    """`resident` says which allocations L2 holds when the launch begins, `dirty` which it has yet to write."""
     shape, code, counters = measured.shape, measured.code, measured.counters
     card, samples = shape.card, len(counters.samples)
-    traffic = _traffic(measured, resident)
+    traffic = _traffic(measured, resident, dirty)
     unseen = measured.agreed.unseen_bytes * shape.blocks / samples
     blocks = machine_blocks(code.machine)
     weigh(code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples, shape.warps)
@@ -119,11 +124,8 @@ def _phases(
     return found, total
 
 
-def _traffic(measured: Measured, resident: Mapping[int, float]) -> Traffic:
+def _traffic(measured: Measured, resident: Mapping[int, float], dirty: Mapping[int, float]) -> Traffic:
     shape, counters = measured.shape, measured.counters
-    traced = sum(s.traced for s in counters.sites)
-    seen = sum(s.sectors for s in counters.sites)
-    untraced = seen / traced if traced else 1.0
     wave = shape.resident * shape.card.sm_count
     return grid_traffic(
         measured.footprints,
@@ -135,8 +137,22 @@ def _traffic(measured: Measured, resident: Mapping[int, float]) -> Traffic:
         measured.agreed.scale,
         resident,
         shape.l1_bytes,
-        untraced,
+        _untraced(measured),
+        dirty,
     )
+
+
+def _untraced(measured: Measured) -> float:
+    """Makes accesses to what a block has touched before, as far as they were traced, stand for all of them."""
+    traced = sum(s.traced for s in measured.counters.sites)
+    seen = sum(s.sectors for s in measured.counters.sites)
+    first = late = 0.0  # sectors touched for the first time, and of these: after the trace was full
+    for each in measured.footprints:
+        weight = measured.counters.weights[each.sample] / _SECTOR_BYTES
+        first += weight * (each.read_bytes + each.written_bytes)
+        late += weight * each.late_bytes
+    again = traced - (first - late)
+    return max(seen - first, again) / again if again > 0 else 1.0
 
 
 def _atomic_clocks(counters: Counters, shape: Shape, constants: Constants) -> float:
@@ -177,7 +193,8 @@ def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:
         sums["l2_hits"] += cache.l2_hits * grow
         sums["cold"] += cache.cold * grow
         if number in code.atomic_sites:
-            sums["written"] += _LINE_BYTES * count.sectors if count.requests[GLOBAL] else 0
+            rounds = 1 + count.serial / sum(count.requests) if code.retried(number) else 1.0
+            sums["written"] += _LINE_BYTES * count.sectors * rounds if count.requests[GLOBAL] else 0
         else:
             cold = cache.cold * (1 - known_share(measured, traffic, number))
             sums["l2_sectors"] += (cache.l2_hits + cold) * grow

@@ -7,19 +7,23 @@ from the PTX, with the same fields, so that everything after it is the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.unit import FunctionUnit, Program
+from evoengineer.sim.codegen.waiting import idle_blocks
 from evoengineer.sim.ptx.flow import Block, destinations, sources
 from evoengineer.sim.ptx.model import Instr
 from evoengineer.sim.timing import opcodes
 from evoengineer.sim.timing.arithmetic import multiply_adds, operations
+from evoengineer.sim.timing.dependence import hangs_on_data
 from evoengineer.sim.timing.sass import MachineCode, MachineInstr
 
 BYPASS = AGGREGATED = 0x80  # of loads, and of atomics
 FLOATS = 0x40  # of atomics
+RETRIED = 0x20  # of atomics: the machine loads, and compares and swaps until no other lane comes in between
+_ATOMIC_FLAGS = AGGREGATED | FLOATS | RETRIED
 _MEMORY = ("shared", "global", "local")
 _IMAGES = frozenset({"tex", "tld4", "suld", "sust"})
 _FLOATS = frozenset({"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"})
@@ -42,6 +46,8 @@ class KernelCode:
     block_of_site: dict[int, int]  # site → number of its PTX block
     atomic_sites: frozenset[int]
     image_sites: frozenset[int]  # textures and surfaces
+    idling: dict[int, frozenset[int]]  # PTX block of a loop that only waits → blocks from which it is entered
+    by_data: bool  # may other data in the same place send it another way?
 
     def _entry(self, site: int) -> int:
         """0 for the sites that the runtime has of its own."""
@@ -51,9 +57,13 @@ class KernelCode:
         """Does a site load past L1?"""
         return site not in self.atomic_sites and bool(self._entry(site) & BYPASS)
 
+    def retried(self, site: int) -> bool:
+        """Is a site's atomic a loop of the machine's?"""
+        return site in self.atomic_sites and bool(self._entry(site) & RETRIED)
+
     def width(self, site: int) -> int:
         """Bytes per lane of a site, as ptxas has it."""
-        return self._entry(site) & ~(AGGREGATED | FLOATS if site in self.atomic_sites else BYPASS)
+        return self._entry(site) & ~(_ATOMIC_FLAGS if site in self.atomic_sites else BYPASS)
 
 
 def kernel_code(program: Program, machine: MachineCode | None, functions: frozenset[str]) -> KernelCode:
@@ -65,6 +75,7 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
     matrix: list[dict[str, int]] = []
     counts: list[int] = []
     memory: list[tuple[Instr, int, int]] = []  # instruction, site, PTX block
+    idling = _idling(program)
     for unit, number, block in _blocks(program):
         tally: dict[str, int] = defaultdict(int)
         products: dict[str, int] = defaultdict(int)
@@ -90,10 +101,11 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
     code = machine or estimate_code(program)
     atomics = frozenset(s for _, s, _ in memory if program.sites[s].access == abi.ATOMIC)
     images = frozenset(s for instr, s, _ in memory if instr.op in _IMAGES)
-    widths = _widths(program, memory, code if machine else None)
+    widths = _widths(program, memory, code if machine else None, idling)
     return KernelCode(
         code, machine is None, block_of_line, site_of_line, source_of_line, widths, tuple(flops), tuple(matrix),
         tuple(counts), {s: number for _, s, number in memory}, atomics, images,
+        idling, hangs_on_data(program),
     )  # fmt: skip
 
 
@@ -105,14 +117,30 @@ def _blocks(program: Program) -> Iterable[tuple[FunctionUnit, int, Block]]:
             number += 1
 
 
-def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: MachineCode | None) -> bytes:
-    """Bytes per lane of each site as ptxas has it: loads of neighbours may have become one wide load."""
+def _idling(program: Program) -> dict[int, frozenset[int]]:
+    found, first = {}, 0
+    for unit in program.units:
+        for block, entries in idle_blocks(unit.flow).items():
+            found[first + block] = frozenset(first + each for each in entries)
+        first += len(unit.flow.blocks)
+    return found
+
+
+def _widths(
+    program: Program,
+    memory: list[tuple[Instr, int, int]],
+    code: MachineCode | None,
+    idling: Container[int],
+) -> bytes:
+    """Bytes per lane of each site as ptxas has it: loads of neighbours may have become one wide load. Nothing where
+    threads only wait: how often they look says nothing of the kernel."""
     widths = bytearray(len(program.sites))
     machine: dict[int, int] = defaultdict(int)
     for each in code.instrs if code else ():
         if each.pipe in _MEMORY:
             machine[each.line] = max(machine[each.line], each.bytes)
     one_for_all = _one_for_all(memory, code) if code else frozenset()
+    swapping = {each.line for each in code.instrs if each.operation in opcodes.GLOBAL_CAS} if code else set()
     widened = {
         (number, program.sites[site].space)
         for instr, site, number in memory
@@ -121,6 +149,8 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
     for instr, site, number in memory:
         info = program.sites[site]
         width = min(info.bytes, 64)
+        if number in idling:
+            continue
         if instr.op in ("ld", "st", "ldu") and code is not None:
             if instr.line in machine:
                 width = max(width, min(machine[instr.line], 16))
@@ -131,6 +161,7 @@ def _widths(program: Program, memory: list[tuple[Instr, int, int]], code: Machin
         elif instr.op in ("atom", "red"):
             width |= AGGREGATED if instr.line in one_for_all else 0
             width |= FLOATS if _FLOATS & set(instr.mods) else 0
+            width |= RETRIED if instr.line in swapping and "cas" not in instr.mods else 0
         widths[site] = width
     return bytes(widths)
 

@@ -38,7 +38,7 @@ class FootprintStruct(c.Structure):
         (name, c.c_uint64)
         for name in (
             "sample", "allocation", "allocation_bytes", "low", "high", "cold_reads", "cold_writes", "runs",
-            "refetched", "jumps",
+            "refetched", "rewritten", "jumps", "late",
         )
     )  # fmt: skip
 
@@ -99,7 +99,9 @@ class Footprint:
     written_bytes: int
     runs: int  # contiguous stretches that it consists of
     refetched_bytes: int = 0  # read again after the block's part of L2 had lost them
+    rewritten_bytes: int = 0  # written again after that
     jumps: int = 0  # sectors fetched or written where nothing near them was, shortly before
+    late_bytes: int = 0  # of read_bytes and written_bytes: those after the trace was full
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,9 @@ def replay(
                 32 * p.cold_writes,
                 p.runs,
                 32 * p.refetched,
+                32 * p.rewritten,
                 p.jumps,
+                32 * p.late,
             )
             for p in prints[:used]
         ],

@@ -20,7 +20,11 @@ _NAMES = {
     "lsu": "load/store unit", "barrier": "barriers", "constant": "constant cache", "texture": "texture units",
     "l1 fill": "L2-to-L1 bandwidth", "start": "launch overhead",
     "longest block": "the block with most work", "peak": "peak arithmetic",
+    "dispatch": "the rate at which blocks start",
 }  # fmt: skip
+
+
+_ANONYMOUS = "(anonymous namespace)"
 
 
 def bound_name(bound: str) -> str:
@@ -186,7 +190,7 @@ def _describe(group: Sequence[LaunchProfile], total: float, findings: int) -> li
     us = f"{mean / 1e3:.1f} us"
     times = f"{len(group)} x {us}" if len(group) > 1 else f"{us} simulated on {p.device}"
     share = 100 * mean * len(group) / total
-    name = p.kernel.partition("(")[0]
+    name = short_name(p.kernel)
     lines = [
         f"{name} <<<{_extent(p.grid)}, {_extent(p.block)}>>>: {times} ({share:.0f}%), bound by {bound_name(p.bound)}",
         f"  {p.memory_percent:.0f}% of DRAM bandwidth, {p.compute_percent:.0f}% of peak compute; occupancy "
@@ -207,6 +211,16 @@ def _describe(group: Sequence[LaunchProfile], total: float, findings: int) -> li
         lines.append(f"  hottest lines: {hot}")
     lines += [f"  - {finding.text}" for finding in p.findings[:findings]]
     return lines
+
+
+def short_name(kernel: str) -> str:
+    """A demangled name without its parameters; `(anonymous namespace)::` is none of them."""
+    depth = 0  # of template arguments, which may hold parentheses too
+    for at, letter in enumerate(kernel):
+        if letter == "(" and depth == 0 and not kernel.startswith(_ANONYMOUS, at):
+            return kernel[:at]
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+    return kernel
 
 
 def _extent(size: tuple[int, int, int]) -> str:

@@ -13,6 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from evoengineer.sim.timing.counters import Footprint
 
@@ -28,6 +29,7 @@ class Traffic:
     pieces: float  # contiguous stretches that they come in, as far as blocks that run together go
     cold: float  # read by blocks that had not read them before
     touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
+    soiled: Mapping[int, float]  # allocation → of these, the part that was written
     far: Mapping[int, float]  # allocation → cold reads that take as long as DRAM does, of all
     near: Mapping[int, float]  # the same: those that find in L1 what blocks before theirs brought
 
@@ -46,10 +48,12 @@ class Motion:
     written_bytes: float
     fresh: float  # part of a footprint that its neighbour before it has not touched
     refetched_bytes: float  # read again by the same block, as its part of L2 is too small
+    rewritten_bytes: float  # written again, for the same reason
     run_bytes: float  # length of its contiguous stretches, as they come up in time
     joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
     span_bytes: int  # from the lowest to the highest byte that any block touches: no more can be different
     roams: bool  # does each block range over most of the span?
+    reach_bytes: float  # of a block that touches some of a stretch here and there: how far they lie apart
     common: bool  # do most blocks touch it at all?
 
 
@@ -64,9 +68,11 @@ def grid_traffic(
     resident: Mapping[int, float],
     l1_bytes: int = 0,
     untraced: float = 1.0,
+    dirty: Mapping[int, float] = MappingProxyType({}),
 ) -> Traffic:
     """`wave` blocks run at a time; `scale` makes samples stand for all blocks, `untraced` makes up for a trace cut
-    short; `resident` maps allocations to the fraction of them that L2 holds when the launch begins."""
+    short; `resident` maps allocations to the fraction of them that L2 holds when the launch begins, `dirty` to the
+    fraction that it holds and has yet to write."""
     motions = {
         start: _motion(prints, samples, weights, grid, scale, untraced)
         for start, prints in _by_allocation(footprints).items()
@@ -81,8 +87,13 @@ def grid_traffic(
         for m in motions.values()
     )
     kept = kept_fraction(footprint, l2_bytes)
+    flowing = sum(  # through the L2, all allocations together, while the grid goes over them once
+        min(distinct_blocks(m.along, grid, blocks) * m.fresh * (m.read_bytes + m.written_bytes), m.span_bytes)
+        for m in motions.values()
+    )
     read = written = cold = pieces = 0.0
     touched: dict[int, float] = {}
+    soiled: dict[int, float] = {}
     far: dict[int, float] = {}
     near: dict[int, float] = {}
     for start, m in motions.items():
@@ -97,10 +108,15 @@ def grid_traffic(
         stored = min(everywhere * m.fresh * m.written_bytes, float(m.span_bytes))
         fetched = volume * (1 - resident.get(start, 0.0)) + again * m.read_bytes
         # What exceeds the span is read by several blocks: by neighbours soon, by blocks that roam at any time.
-        fetched += (asked - volume) * (1 - (min(l2_bytes / m.span_bytes, 1.0) if m.roams else kept))
+        # Of neighbours some distance apart, the second comes when everything in between has been through the L2.
+        passing = m.reach_bytes * flowing / min(max(asked, 1.0), float(m.span_bytes))
+        shared = min(l2_bytes / m.span_bytes, 1.0) if m.roams else min(kept, kept_fraction(passing, l2_bytes))
+        fetched += (asked - volume) * (1 - shared)
         fetched += in_waves * m.fresh * m.refetched_bytes
-        # What L2 holds is written there again, and leaves it some time later.
-        evicted = stored * (1 - resident.get(start, 0.0)) + again * m.written_bytes
+        # Every byte that becomes dirty is written once: by this launch, as it displaces what earlier ones left dirty,
+        # or after it. What they left dirty in the same place was theirs to pay for.
+        evicted = stored * (1 - dirty.get(start, 0.0)) + again * m.written_bytes
+        evicted += in_waves * m.fresh * m.rewritten_bytes
         read += fetched
         # Blocks that want the same at once all wait for it. Neighbours do, where they overlap; blocks that roam
         # come to the same places at any time.
@@ -113,7 +129,8 @@ def grid_traffic(
         pieces += (fetched + evicted) / _joined_run(m, grid, wave)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
         touched[start] = max(volume, stored)
-    return Traffic(read, written, pieces, cold, touched, far, near)
+        soiled[start] = stored / touched[start] if touched[start] else 0.0
+    return Traffic(read, written, pieces, cold, touched, soiled, far, near)
 
 
 def _joined_run(m: Motion, grid: tuple[int, int, int], wave: int) -> float:
@@ -168,7 +185,8 @@ def _motion(
     at = {_place(samples[p.sample], grid): p for p in prints}
     largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
     touched = max(largest.read_bytes, largest.written_bytes)
-    run = (largest.read_bytes + largest.written_bytes + largest.refetched_bytes) / max(largest.jumps, 1)
+    moved = largest.read_bytes + largest.written_bytes + largest.refetched_bytes + largest.rewritten_bytes
+    run = moved / max(largest.jumps, 1)
     along, joins = [False, False, False], [False, False, False]
     shifts: list[float] = []
     for axis in range(3):
@@ -185,6 +203,7 @@ def _motion(
     read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
     written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
     refetched = scale * untraced * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
+    rewritten = scale * untraced * sum(p.rewritten_bytes * weights[p.sample] for p in prints) / count
     extent = max(largest.high - largest.low, 1)
     span = max(p.high for p in prints) - min(p.low for p in prints)
     fresh = 1.0
@@ -196,10 +215,12 @@ def _motion(
         written,
         fresh,
         refetched,
+        rewritten,
         run,
         (joins[0], joins[1], joins[2]),
         span,
         extent > span / 2,
+        float(extent) if touched < extent / 2 else 0.0,
         sum(weights[p.sample] for p in prints) > count / 2,
     )
 

@@ -1,6 +1,6 @@
 """The time of a launch, term by term.
 
-    time = start + norm(sm, dram, l2, atomics)
+    time = start + norm(sm, dram, l2, atomics, dispatch)
 
 - *sm*: what the busiest multiprocessor needs. A block alone takes the sum over its phases (stretches between
   barriers), each the longer of one warp's latency and the busiest pipe; R resident blocks overlap, so b blocks
@@ -8,6 +8,7 @@
   (A block's own use of that pipe is part of the time it takes alone, and is taken out there.)
 - *dram*, *l2*: bytes over the bandwidth that can be reached.
 - *atomics*: updates of one address follow one another.
+- *dispatch*: blocks start one after the other.
 
 `norm` is a p-norm: close to the largest of its terms, a little above when two are alike, as resources never
 overlap perfectly. Every term grows with the work in it, so that more work never takes less time.
@@ -34,6 +35,7 @@ class Constants:
     drift: float = 3.0  # trips to DRAM, about, in which a block's warps drift apart between barriers
     start_ns: float = 1800.0  # from the start of an empty kernel to its end
     block_start_clocks: float = 300.0  # before a block's first instruction
+    dispatch_ns: float = 0.8  # from the start of one block to that of the next, whatever multiprocessor it goes to
     dram_efficiency: float = 0.92  # of the peak, for reads
     write_penalty: float = 0.05  # a written byte costs so much more than one read
     piece_bytes: float = 56.0  # what a new place in DRAM costs, as if so many bytes more were moved
@@ -115,6 +117,7 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     dram_ns = moved / (card.dram_bytes_per_second * efficiency) * 1e9
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
     terms = {
+        "dispatch": work.blocks * constants.dispatch_ns,
         "latency": latency_ns,
         busiest: pipe_ns,
         "dram": dram_ns,

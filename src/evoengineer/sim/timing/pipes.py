@@ -16,7 +16,6 @@ from evoengineer.sim.timing.shape import Measured
 _LINE_BYTES = 128
 _BARRIER_LANES_PER_CLOCK = 16  # CUDA C++ Programming Guide: __syncthreads
 _TEXTURE_UNITS = 4  # of a multiprocessor, from Volta on: whitepapers
-_CAS = 0x18D  # ATOMS.CAS, the heart of a retry loop
 PER_SCHEDULER = frozenset({"issue", "fma", "alu", "half", "fp64", "sfu", "uniform"})
 
 
@@ -25,8 +24,12 @@ def count_retries(code: KernelCode, counters: Counters, blocks: list[MachineBloc
     for block in blocks:
         for instr in code.machine.instrs[block.first : block.last]:
             site = code.site_of_line.get(instr.line)
-            if instr.operation == _CAS and site is not None and counters.sites[site].requests[SHARED]:
-                rounds = counters.sites[site].serial / counters.sites[site].requests[SHARED]
+            if site is None:
+                continue
+            space = SHARED if instr.operation in opcodes.SHARED_CAS else GLOBAL
+            retried = space == SHARED or (instr.operation in opcodes.GLOBAL_CAS and code.retried(site))
+            if retried and counters.sites[site].requests[space]:
+                rounds = counters.sites[site].serial / counters.sites[site].requests[space]
                 block.executions *= max(rounds, 1.0)
                 block.most *= max(rounds, 1.0)
                 break
@@ -72,11 +75,12 @@ def memory_use(
     busiest = max(range(len(blocks)), key=lambda n: blocks[n].executions, default=0)
     use: list[dict[str, float]] = [defaultdict(float) for _ in blocks]
     for site, count in enumerate(measured.counters.sites):
-        # Addresses come in at the rate of the load/store lanes, data goes out at the rate of the banks.
+        # Addresses come in at the rate of the load/store lanes, data goes out at the rate of the banks. What a conflict
+        # makes wait is sent through again, with nothing beside it.
         least = 32 / card.lsu_per_clock
-        clocks = max(
-            count.wavefronts * _LINE_BYTES / card.shared_bytes_per_clock, count.requests[SHARED] * least
-        )
+        per_wavefront = _LINE_BYTES / card.shared_bytes_per_clock
+        clocks = max(count.least * per_wavefront, count.requests[SHARED] * least)
+        clocks += (count.wavefronts - count.least) * per_wavefront
         clocks += max(
             count.lines * _LINE_BYTES / card.l1_bytes_per_clock,
             (count.requests[GLOBAL] + count.requests[LOCAL]) * max(least, constants.request_clocks),

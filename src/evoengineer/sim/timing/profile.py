@@ -40,6 +40,7 @@ BOUND_KINDS = {
     "half": FindingKind.COMPUTE_BOUND, "fp64": FindingKind.COMPUTE_BOUND, "tensor": FindingKind.COMPUTE_BOUND,
     "sfu": FindingKind.SFU_BOUND, "atomics": FindingKind.ATOMICS, "barrier": FindingKind.BARRIERS,
     "start": FindingKind.LAUNCH_OVERHEAD, "peak": FindingKind.COMPUTE_BOUND, "longest block": FindingKind.SMALL_GRID,
+    "dispatch": FindingKind.LAUNCH_OVERHEAD,
 }  # fmt: skip
 
 
@@ -76,7 +77,7 @@ class LaunchProfile:
     shared_bytes_per_block: int
     resources_estimated: bool  # no figures from ptxas
     resident_blocks: int  # per multiprocessor
-    occupancy_percent: float  # warps that can be resident, of the card's limit
+    occupancy_percent: float  # warps that are resident, of the card's limit, while the grid lasts
     occupancy_limit: str  # what limits it: registers, shared memory, threads, blocks, grid
     rounds: float  # of resident blocks
     sectors_per_request: float  # global memory; 4 is best for 4-byte elements

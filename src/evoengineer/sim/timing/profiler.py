@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes as c
 import hashlib
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from evoengineer.sim.timing.analysis import analyse
 from evoengineer.sim.timing.assemblers import Assemblers
 from evoengineer.sim.timing.code import KernelCode, kernel_code
 from evoengineer.sim.timing.counters import read_counters, replay
+from evoengineer.sim.timing.memory import Traffic
 from evoengineer.sim.timing.profile import ENOUGH_AGREEMENT, LaunchProfile
 from evoengineer.sim.timing.ptxas import Resources
 from evoengineer.sim.timing.report import launch_profile
@@ -34,6 +35,8 @@ TRACED_REQUESTS = 400_000  # of all samples together
 _LEAST_TRACE = 256  # per warp
 _REMEMBERED = 4096
 _MANY_BLOCKS = 4096  # in a larger grid edges matter less, and its blocks are often larger: fewer are counted
+_LOOKED_AT_BYTES = 1 << 16  # of a buffer, to see whether its content has changed
+_MOST_CONTENTS = 64  # of one launch that are told apart
 _LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
 
 
@@ -41,7 +44,7 @@ _LITTLE = 0.02  # of an allocation in L2: not worth another evaluation
 def _reader_version() -> str:
     """Changes whenever the code that reads code changes."""
     here = Path(__file__).parent
-    names = ("arithmetic.py", "code.py", "opcodes.py", "sass.py")
+    names = ("arithmetic.py", "code.py", "dependence.py", "opcodes.py", "sass.py")
     return hashlib.sha256(b"".join((here / name).read_bytes() for name in names)).hexdigest()
 
 
@@ -66,12 +69,13 @@ class Profiler:
         self._buffers: dict[Hashable, tuple[int, ...]] = {}
         self._evaluated: dict[Hashable, tuple[LaunchProfile, dict[int, Stretch]]] = {}
         self._missed = missed
+        self._contents: dict[Hashable, OrderedDict[bytes, None]] = {}  # what lay in the buffers of launches
         self.residency = Residency(card.l2_bytes)
 
     def touched(self, start: int, address: int, size: int) -> None:
         """A copy or fill has written there."""
         low = address - start
-        self.residency.touch({start: Stretch(low, low + size, float(size))})
+        self.residency.touch({start: Stretch(low, low + size, float(size), 1.0)})
 
     def samples(self, image: KernelImage, grid: tuple[int, int, int]) -> tuple[int, ...]:
         """Blocks to count; those with most work among them, if samples without them told something else last time."""
@@ -126,6 +130,28 @@ class Profiler:
             parts.append(data)
         return tuple(parts)
 
+    def with_data(self, key: Hashable, image: KernelImage, buffers: tuple[int, ...]) -> Hashable:
+        """The key with what lies in a launch's buffers, if that may send the kernel another way.
+
+        Of large ones some words tell. Iterations of a kernel whose data always changes are told apart up to a point:
+        by then earlier ones have shown what it does.
+        """
+        if not self.code(image).by_data:
+            return key
+        content = hashlib.sha256()
+        for start in buffers:
+            found = self._memory.find(start) if start else None
+            if found is not None and found.live:
+                step = max(found.bytes // _LOOKED_AT_BYTES // 4 * 4, 1)
+                view = memoryview((c.c_uint8 * found.bytes).from_address(found.start))
+                content.update(bytes(view[::step]))
+        seen = self._contents.setdefault(key, OrderedDict())
+        seen.setdefault(content.digest())
+        if len(seen) > _MOST_CONTENTS:
+            seen.popitem()
+            return (key, next(reversed(seen)))
+        return (key, content.digest())
+
     def known(self, key: Hashable) -> bool:
         """Whether an earlier launch with that key was counted."""
         return key in self._measured
@@ -155,13 +181,13 @@ class Profiler:
         code = self.code(image)
         weights = weigh_blocks(shape.grid, samples, self._missed.get((image.key, shape.grid), frozenset()))
         counters = read_counters(runtime, samples, weights, code.instructions, sites)
-        share = max(shape.resident, 1)
+        resident = max(shape.resident, 1)
         caches, footprints = replay(
             runtime,
             weights,
             sites,
-            shape.l1_bytes // share,
-            self._card.l2_bytes // (share * self._card.sm_count),
+            shape.l1_bytes // resident,
+            self._card.l2_bytes // min(resident * self._card.sm_count, shape.blocks),
         )
         runtime.rt_count_release()
         agreed = agree(counters, tuple(caches), totals, shape.blocks, code)
@@ -178,36 +204,35 @@ class Profiler:
         measured = self._measured[key]
         cold = self._evaluated.get(key)
         if cold is None:
-            analysis = analyse(measured, {})
-            cold = (launch_profile(name, measured, analysis), _stretches(measured, analysis.traffic.touched))
+            analysis = analyse(measured, {}, {})
+            cold = (launch_profile(name, measured, analysis), _stretches(measured, analysis.traffic))
             self._evaluated[key] = cold
         profile, touched = cold
         moved = dict(zip(self._buffers.get(key, ()), buffers, strict=False))
         here = {moved.get(start, start): stretch for start, stretch in touched.items()}
         held = self.residency.fractions(here)
-        fractions = {
-            start: round(held.get(moved.get(start, start), 0.0), 2)
-            for start in touched
-            if held.get(moved.get(start, start), 0.0) > _LITTLE
-        }
-        if fractions:
-            warm_key = (key, tuple(sorted(fractions.items())))
+        found = {start: held[moved.get(start, start)] for start in touched}
+        resident = {start: round(there, 2) for start, (there, _) in found.items() if there > _LITTLE}
+        dirty = {start: round(soiled, 2) for start, (_, soiled) in found.items() if soiled > _LITTLE}
+        if resident:
+            warm_key = (key, tuple(sorted(resident.items())), tuple(sorted(dirty.items())))
             warm = self._evaluated.get(warm_key)
             if warm is None:
-                warm = (launch_profile(name, measured, analyse(measured, fractions)), touched)
+                warm = (launch_profile(name, measured, analyse(measured, resident, dirty)), touched)
                 self._evaluated[warm_key] = warm
             profile = warm[0]
         self.residency.touch(here)
         return profile
 
 
-def _stretches(measured: Measured, touched: Mapping[int, float]) -> dict[int, Stretch]:
+def _stretches(measured: Measured, traffic: Traffic) -> dict[int, Stretch]:
     """Where in each allocation its touched bytes lie. The first and the last block of a grid are always sampled."""
     found = {}
-    for start, size in touched.items():
+    for start, size in traffic.touched.items():
         prints = [each for each in measured.footprints if each.allocation == start]
         low, high = min(each.low for each in prints), max(each.high for each in prints)
-        found[start] = Stretch(low - start, high - start, min(size, float(high - low)))
+        bytes_ = min(size, float(high - low))
+        found[start] = Stretch(low - start, high - start, bytes_, traffic.soiled[start])
     return found
 
 

@@ -34,6 +34,8 @@ _LIMITS = {
     resource.RLIMIT_CORE: 0,
 }
 _ASSEMBLED = Cache("ptxas")
+_EXTERN = re.compile(r"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)")
+_OF_THE_SYSTEM = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def _assemble(text: str, sm: int) -> Assembly:
     ptxas = find_ptxas()
     if ptxas is None:
         return Assembly({}, b"")
-    key = digest(file_identity(ptxas), arch, text)
+    key = digest(file_identity(ptxas), arch, "linked" if _calls_elsewhere(text) else "whole", text)
     kept = _ASSEMBLED.get_object(key, tuple)
     if kept is None:
         kept = _run_ptxas(ptxas, arch, text)
@@ -114,12 +116,18 @@ def _caged() -> None:
     die_with_parent()
 
 
+def _calls_elsewhere(text: str) -> bool:
+    """Are there functions that another text must define? Those of the system are known to ptxas, and code that may
+    be linked later is not optimised as well: shared loads are no longer merged, for one."""
+    return bool(set(_EXTERN.findall(text)) - _OF_THE_SYSTEM)
+
+
 def _run_ptxas(ptxas: Path, arch: str, text: str) -> tuple[str, bytes]:
     """What it says and makes."""
     with scratch_folder() as scratch:
         source, output = scratch / "kernel.ptx", scratch / "kernel.cubin"
         source.write_text(text)
-        whole = ["-c"] if ".extern .func" in text else []
+        whole = ["-c"] if _calls_elsewhere(text) else []
         command = [
             str(ptxas),
             "-v",

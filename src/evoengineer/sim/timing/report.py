@@ -22,8 +22,9 @@ def launch_profile(name: str, measured: Measured, analysis: Analysis) -> LaunchP
     dram = analysis.traffic.dram_read + analysis.traffic.dram_written
     limits = shape.limits()
     limit = min(limits, key=lambda each: (limits[each], each))
-    fitting = shape.fitting
-    if shape.blocks < fitting * card.sm_count:
+    # A grid that does not fill the card leaves some multiprocessors with fewer blocks, or none.
+    resident = min(float(shape.fitting), shape.blocks / card.sm_count)
+    if resident < shape.fitting:
         limit = "grid"
     loads = sums["l1_hits"] + sums["l2_hits"] + sums["cold"]
     beyond = sums["l2_hits"] + sums["cold"]
@@ -48,8 +49,8 @@ def launch_profile(name: str, measured: Measured, analysis: Analysis) -> LaunchP
         spill_bytes=shape.resources.spill_bytes,
         shared_bytes_per_block=shape.shared_bytes,
         resources_estimated=shape.resources.estimated,
-        resident_blocks=fitting,
-        occupancy_percent=100 * min(fitting * shape.warps, card.max_warps_per_sm) / card.max_warps_per_sm,
+        resident_blocks=shape.resident,
+        occupancy_percent=100 * min(resident * shape.warps / card.max_warps_per_sm, 1.0),
         occupancy_limit=limit,
         rounds=analysis.prediction.rounds,
         sectors_per_request=sums["sectors"] / sums["requests"] if sums["requests"] else 0.0,

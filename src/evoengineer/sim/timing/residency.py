@@ -16,6 +16,7 @@ class Stretch:
     low: int  # from the allocation's start
     high: int
     bytes: float
+    dirty: float = 0.0  # part of them that is yet to be written to DRAM
 
     @property
     def density(self) -> float:
@@ -32,26 +33,31 @@ class Residency:
         self._capacity = capacity
         self._held: OrderedDict[tuple[int, int], Stretch] = OrderedDict()  # by allocation and lowest byte
 
-    def fractions(self, touched: Mapping[int, Stretch]) -> dict[int, float]:
-        """Of what a launch will touch: the part that is there, and stays until it is wanted."""
+    def fractions(self, touched: Mapping[int, Stretch]) -> dict[int, tuple[float, float]]:
+        """Of what a launch will touch: the part that is there, and stays until it is wanted; and the part that is
+        there and dirty."""
         kept = kept_fraction(sum(each.bytes for each in touched.values()), self._capacity)
         found = {}
         for start, wanted in touched.items():
-            there = sum(
-                held.overlap(wanted) * held.density
-                for (owner, _), held in self._held.items()
-                if owner == start
-            )
-            found[start] = kept * min(there / max(wanted.high - wanted.low, 1), 1.0)
+            there = soiled = 0.0
+            for (owner, _), held in self._held.items():
+                if owner == start:
+                    part = held.overlap(wanted) * held.density
+                    there += part
+                    soiled += part * held.dirty
+            length = max(wanted.high - wanted.low, 1)
+            found[start] = kept * min(there / length, 1.0), kept * min(soiled / length, 1.0)
         return found
 
     def touch(self, touched: Mapping[int, Stretch]) -> None:
+        before = self.fractions(touched)
         for start, new in touched.items():
+            dirty = 1 - (1 - new.dirty) * (1 - before[start][1])
             for key, held in list(self._held.items()):
                 if key[0] == start and held.overlap(new):
                     self._cut(key, held, new)
             size = min(new.bytes, float(self._capacity))
-            self._held[start, new.low] = Stretch(new.low, new.high, size)
+            self._held[start, new.low] = Stretch(new.low, new.high, size, dirty)
         while len(self._held) > 1 and sum(each.bytes for each in self._held.values()) > self._capacity:
             self._held.popitem(last=False)
 
@@ -60,5 +66,5 @@ class Residency:
         del self._held[key]
         for low, high in ((held.low, new.low), (new.high, held.high)):
             if low < high:
-                self._held[key[0], low] = Stretch(low, high, held.density * (high - low))
+                self._held[key[0], low] = Stretch(low, high, held.density * (high - low), held.dirty)
                 self._held.move_to_end((key[0], low), last=False)

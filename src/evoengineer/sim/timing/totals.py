@@ -9,6 +9,7 @@ its accesses went to a sector of its own in DRAM.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from evoengineer.sim.timing.code import KernelCode
@@ -23,8 +24,8 @@ class Totals:
 
     executions: tuple[int, ...]  # warp-level, per PTX block of all functions
     lanes: tuple[int, ...]
-    instructions: int  # of PTX, warp-level
-    busiest: tuple[tuple[int, int], ...]  # blocks of the grid and their instructions, most first
+    instructions: int  # of PTX, warp-level, rounds of waiting loops included
+    busiest: tuple[tuple[int, int], ...]  # blocks of the grid and their instructions without these, most first
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def agree(
         return Agreed(counters, caches)
     share = len(counters.samples) / blocks
     executions = tuple(map(_rounded, (count * share for count in totals.executions), counters.executions))
+    executions = _once(executions, code.idling)
     ratios = {
         number: exact / sampled if sampled else None
         for number, (exact, sampled) in enumerate(zip(executions, counters.executions, strict=True))
@@ -79,9 +81,18 @@ def agree(
         sites=tuple(sites),
     )
     scale = cold_exact / cold if cold else 1.0
-    longest = totals.busiest[0][1] * blocks / totals.instructions if totals.busiest else 1.0
-    wrong = _disagreement(counters, executions, code.instructions)
+    work = sum(size * runs for size, runs in zip(code.instructions, executions, strict=True)) / share
+    longest = totals.busiest[0][1] * blocks / work if totals.busiest and work else 1.0
+    wrong = _disagreement(_once(counters.executions, code.idling), executions, code.instructions)
     return Agreed(agreed, tuple(seen), scale, unseen, max(longest, 1.0), wrong)
+
+
+def _once(executions: tuple[float, ...], idling: Mapping[int, frozenset[int]]) -> tuple[float, ...]:
+    """A loop that only waits is run once each time that it is entered."""
+    found = list(executions)
+    for number, entries in idling.items():
+        found[number] = min(found[number], sum(executions[each] for each in entries))
+    return tuple(found)
 
 
 def _rounded(exact: float, sampled: float) -> float:
@@ -89,9 +100,11 @@ def _rounded(exact: float, sampled: float) -> float:
     return sampled if math.isclose(exact, sampled, rel_tol=1e-9) else exact
 
 
-def _disagreement(counters: Counters, executions: tuple[float, ...], instructions: tuple[int, ...]) -> float:
+def _disagreement(
+    sampled_runs: tuple[float, ...], executions: tuple[float, ...], instructions: tuple[int, ...]
+) -> float:
     misplaced = total = 0.0
-    for exact, sampled, size in zip(executions, counters.executions, instructions, strict=True):
+    for exact, sampled, size in zip(executions, sampled_runs, instructions, strict=True):
         misplaced += size * abs(exact - sampled)
         total += size * exact
     return misplaced / total if total else 0.0
