@@ -38,6 +38,7 @@ def build_sandboxed(source: str, problem: Problem, target: Target, options: Judg
         sm=target.sm,
         target=target.kind,
         fast_math=problem.fast_math,
+        half_operators=problem.half_operators,
         limits=BuildLimits(wall_seconds=options.patience_seconds, cpu_seconds=options.compiler_cpu_seconds),
         toolchain=toolchain,
         runner=_sandboxed((toolchain.nvcc, Path(toolchain.host.command[0]))),

@@ -9,6 +9,13 @@ from functools import cached_property
 _TOKENS = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|R"([^(\s]*)\(.*?\)\1\"""", re.DOTALL
 )
+_OPENING_COMMENTS = re.compile(r"(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
+_HALF_OPERATORS = re.compile(r"\bhalf-operators:[ \t]*(on|off)\b")
+NO_HALF_OPERATORS = tuple(
+    f"-D__CUDA_NO_{name}__"
+    for name in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_CONVERSIONS")
+)
+"""What PyTorch's build gives to nvcc: `a * b` on __half is an error then."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +24,19 @@ class Kernel:
 
     @cached_property
     def id(self) -> str:
-        """The same for two texts that differ in comments and white space only."""
-        return hashlib.sha256(normalised(self.source).encode()).hexdigest()[:16]
+        """The same for two texts that differ in comments and white space only.
+
+        The one comment that says how to compile counts."""
+        without = with_half_operators(self.source) != with_half_operators("")
+        text = normalised(self.source) + ("\0half-operators: off" if without else "")
+        return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
+
+
+def with_half_operators(source: str, unsaid: bool = True) -> bool:
+    """Whether `a * b` on __half shall compile: as the text's opening comments say, else as `unsaid` has it."""
+    opening = _OPENING_COMMENTS.match(source)
+    said = _HALF_OPERATORS.search(opening[0]) if opening else None
+    return said[1] == "on" if said else unsaid
 
 
 def normalised(source: str) -> str:

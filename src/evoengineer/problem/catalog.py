@@ -229,6 +229,7 @@ def _from_json(data: dict[str, Any]) -> Description:
         flops=data["flops"],
         moved_bytes=data["moved_bytes"],
         fast_math=data["fast_math"],
+        half_operators=data["half_operators"],
     )
     return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]), data["work"])
 
