@@ -7,7 +7,8 @@ from functools import cached_property
 
 # Comments go, strings stay as they are: a `//` inside a string is no comment.
 _TOKENS = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|R"([^(\s]*)\(.*?\)\1\"""", re.DOTALL
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|R"([^(\s"]{0,16})\(.*?(?:\)\1"|\Z)""",
+    re.DOTALL,
 )
 _OPENING_COMMENTS = re.compile(r"(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 _HALF_OPERATORS = re.compile(r"\bhalf-operators:[ \t]*(on|off)\b")
