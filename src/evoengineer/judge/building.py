@@ -77,8 +77,8 @@ def refuse_inline(source: str, signature: Signature) -> Rejected:
         return Rejected(
             Outcome.UNPARSABLE,
             f"the Python file cannot be read: {error}",
-            "It is read without being run. Give the kernel as one .cu text with PYBIND11_MODULE, or keep to sources that "
-            "are literal strings and to a forward that passes its arguments and parameters to the extension's functions.",
+            "It is read without being run. Give the kernel as one .cu text with PYBIND11_MODULE, or keep to sources "
+            "that are literal strings and to a forward that only passes tensors on to the extension's functions.",
         )
     raise AssertionError("it can be read")
 

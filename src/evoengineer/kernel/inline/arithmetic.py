@@ -123,9 +123,9 @@ def _bound(kind: type[ast.operator], left: Value, right: Value) -> None:
                 and len(text) * count > MOST_LETTERS
             ):
                 raise Unreadable("a text is repeated until it is too long")
-    if kind is ast.Add and isinstance(left, str) and isinstance(right, str):
-        if len(left) + len(right) > MOST_LETTERS:
-            raise Unreadable("a text is too long")
+    texts = isinstance(left, str) and isinstance(right, str)
+    if kind is ast.Add and texts and len(left) + len(right) > MOST_LETTERS:
+        raise Unreadable("a text is too long")
     if kind in (ast.Pow, ast.LShift, ast.Mult) and isinstance(left, int) and isinstance(right, int):
         bits = {ast.Pow: left.bit_length() * abs(right), ast.LShift: left.bit_length() + abs(right)}
         if bits.get(kind, left.bit_length() + right.bit_length()) > _MOST_BITS:
