@@ -12,11 +12,15 @@ _TOKENS = re.compile(
 )
 _OPENING_COMMENTS = re.compile(r"(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 _HALF_OPERATORS = re.compile(r"\bhalf-operators:[ \t]*(on|off)\b")
-NO_HALF_OPERATORS = tuple(
-    f"-D__CUDA_NO_{name}__"
+_HALF_TYPES = re.compile(r"\b(?:__)?(?:half2?|nv_bfloat162?)\b")
+_SWITCHES = tuple(
+    f"__CUDA_NO_{name}__"
     for name in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_CONVERSIONS")
 )
+NO_HALF_OPERATORS = tuple(f"-D{name}" for name in _SWITCHES)
 """What PyTorch's build gives to nvcc: `a * b` on __half is an error then."""
+HALF_OPERATORS = tuple(f"-U{name}" for name in _SWITCHES)
+"""What takes that back."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ def with_half_operators(source: str, unsaid: bool = True) -> bool:
     opening = _OPENING_COMMENTS.match(source)
     said = _HALF_OPERATORS.search(opening[0]) if opening else None
     return said[1] == "on" if said else unsaid
+
+
+def uses_half_operators(source: str) -> bool:
+    """Whether PyTorch's own build needs HALF_OPERATORS for this text."""
+    return with_half_operators(source) and _HALF_TYPES.search(normalised(source)) is not None
 
 
 def normalised(source: str) -> str:
