@@ -39,7 +39,8 @@ def test_a_file_is_judged_as_its_one_file_form(judge: JudgePool, shape: str) -> 
     one, other = judged(judge, read("one_file.cu")), judged(judge, read(f"{shape}.py"))
     assert one.outcome is Outcome.VALID
     assert other.outcome is Outcome.VALID, (other.summary, other.evidence)
-    assert one.timing is not None and other.timing is not None
+    assert one.timing is not None
+    assert other.timing is not None
     if shape not in ("listed", "two"):  # those launch two kernels
         assert other.timing.time_us == pytest.approx(one.timing.time_us, rel=0.01)
 
@@ -62,7 +63,8 @@ def test_what_is_exported_in_pythons_form_is_judged_alike(judge: JudgePool) -> N
     written = model_file(source, "kernel", "relu", ["x", "shift"], read("problem.py"))
     one, other = judged(judge, source), judged(judge, written)
     assert other.outcome is one.outcome is Outcome.VALID
-    assert one.timing is not None and other.timing is not None
+    assert one.timing is not None
+    assert other.timing is not None
     assert other.timing.time_us == one.timing.time_us
 
 
@@ -78,7 +80,8 @@ def test_computing_with_pytorch_is_forbidden(judge: JudgePool) -> None:
     ):
         verdict = judged(judge, text.replace("x = x.contiguous().cuda()", line))
         assert verdict.outcome is Outcome.FORBIDDEN, (line, verdict.summary)
-        assert operation in verdict.summary and "write it as a CUDA kernel" in verdict.summary
+        assert operation in verdict.summary
+        assert "write it as a CUDA kernel" in verdict.summary
 
 
 def test_what_cannot_be_read_is_unparsable_with_the_reason(judge: JudgePool) -> None:

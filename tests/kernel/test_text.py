@@ -48,7 +48,8 @@ def test_the_comment_that_says_how_to_compile_is_part_of_the_identity() -> None:
 
 
 def test_only_opening_comments_switch_half_operators() -> None:
-    assert with_half_operators(SOURCE) and not with_half_operators(SOURCE, unsaid=False)
+    assert with_half_operators(SOURCE)
+    assert not with_half_operators(SOURCE, unsaid=False)
     assert not with_half_operators("/* a kernel\n * half-operators: off */\n" + SOURCE)
     assert with_half_operators("// about\n\n// half-operators: on\n" + SOURCE, unsaid=False)
     assert with_half_operators(SOURCE + "// half-operators: off\n")

@@ -35,19 +35,21 @@ __all__ = ["Argument", "Signature", "Unreadable", "in_one_file", "is_inline", "s
 
 _ENTRY = "model_forward"
 _TYPES = {"tensor": "torch::Tensor", "int": "int64_t", "float": "double", "bool": "bool"}
-_SIGNS = re.compile(r"^\s*(?:class\s+ModelNew\b|(?:from|import)\s+torch\b)|\bload_inline\s*\(", re.MULTILINE)
-_CPP_SIGNS = re.compile(r"^\s*#\s*include\b", re.MULTILINE)
+_COMMENTS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)  # of C++: what they quote is no sign
+_SIGNS = re.compile(r"^(?:(?:from|import)[ \t]+\w|[ \t]*class[ \t]+ModelNew\b[^;{\n]*:)", re.MULTILINE)
+_MEANT = re.compile(r"\bload_inline\b|\bclass[ \t]+ModelNew\b")
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
 _HINT = "library operations are not available: write it as a CUDA kernel"
 _MOST_BYTES = 1 << 20
 
 
 def is_inline(source: str) -> bool:
     """Whether a text is meant as such a file, rather than as a kernel in C++."""
-    first = _SIGNS.search(source)
-    if first is None or not re.search(r"\bload_inline\b|\bclass\s+ModelNew\b", source):
+    if not _MEANT.search(source):
         return False
-    directive = _CPP_SIGNS.search(source)
-    return directive is None or first.start() < directive.start() or "class ModelNew" in source
+    code = _COMMENTS.sub("", source)
+    first, directive = _SIGNS.search(code), _DIRECTIVE.search(code)
+    return first is not None and (directive is None or first.start() < directive.start())
 
 
 def signature_of(arguments: Iterable[Mapping[str, Any]], reference: str) -> Signature:

@@ -85,7 +85,7 @@ class Expressions(Calls):
                 return self._compare(node, scope)
             case ast.IfExp():
                 condition = truth(self._value(node.test, scope))
-                if isinstance(condition, Number) and condition.value is None:
+                if isinstance(condition, Number) and (self.running or condition.value is None):
                     return chosen(condition, self._value(node.body, scope), self._value(node.orelse, scope))
                 return self._value(node.body if fixed(condition) else node.orelse, scope)
             case ast.List() | ast.Tuple():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evoengineer.kernel.inline.cpp import Bound, Declared, Text, hoisted, without_bindings
-from evoengineer.kernel.inline.values import Unreadable, Value
+from evoengineer.kernel.inline.values import Unknown, Unreadable, Value
 
 _POSITIONAL = ("name", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags")
 _DEFINITION = re.compile(r"-D\s*([A-Za-z]\w*)(?:=(.*))?", re.DOTALL)
@@ -65,6 +65,10 @@ class Extension:
 def read_load_inline(values: Sequence[Value], named: Mapping[str, Value]) -> Extension:
     """The extension that a call with these arguments makes; raises Unreadable."""
     given = {**dict(zip(_POSITIONAL, values, strict=False)), **named}
+    for value in map(given.get, ("cpp_sources", "cuda_sources", "functions")):
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(each, Unknown):
+                raise Unreadable(each.reason, line=each.line, forbidden=each.forbidden)
     functions = given.get("functions")
     if isinstance(functions, str):
         functions = [functions]
