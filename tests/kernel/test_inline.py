@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -332,3 +333,10 @@ def test_any_mixture_is_read_or_refused(changes: list[tuple[int, str]], start: s
     except Unreadable as error:
         said = str(error)
     assert said
+
+
+def test_files_are_read_in_several_threads_at_once() -> None:
+    source = file("return ext.go(x, 0, 0)")
+    with ThreadPoolExecutor(4) as pool:
+        texts = list(pool.map(lambda _: in_one_file(source, ONE), range(80)))
+    assert len(set(texts)) == 1

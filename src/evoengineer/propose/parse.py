@@ -14,13 +14,13 @@ A reply without anything that looks like a kernel is unparsable.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from dataclasses import dataclass, replace
 from typing import Any
 
 from evoengineer.kernel.inline import Signature, Unreadable, in_one_file, is_inline
+from evoengineer.kernel.inline.syntax import parse_python
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(
@@ -93,11 +93,9 @@ def _bare_file(text: str) -> tuple[str, str]:
     lines = text[start.start() :].split("\n")
     for _ in range(_TRIES):
         try:
-            ast.parse("\n".join(lines))
+            parse_python("\n".join(lines))
         except SyntaxError as error:
             lines = lines[: max(0, (error.lineno or 1) - 1)]
-        except (ValueError, RecursionError, MemoryError):
-            break
         else:
             code = "\n".join(lines).rstrip() + "\n"
             return (code, text[: start.start()]) if _is_whole(code) else ("", text)

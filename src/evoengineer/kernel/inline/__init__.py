@@ -11,13 +11,15 @@ is in C++.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evoengineer.kernel.inline.arithmetic import literal
 from evoengineer.kernel.inline.extension import namespace, one_text
 from evoengineer.kernel.inline.interpreter import Interpreter
+from evoengineer.kernel.inline.syntax import parse_python
 from evoengineer.kernel.inline.values import (
     Argument,
     Instance,
@@ -79,11 +81,9 @@ def _parsed(source: str) -> ast.Module:
     if len(source) > _MOST_BYTES:
         raise Unreadable(f"the file has more than {_MOST_BYTES} characters")
     try:
-        return ast.parse(source)
+        return parse_python(source)
     except SyntaxError as error:
         raise Unreadable(f"the file is no Python: {error.msg}", line=error.lineno or 0) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise Unreadable(f"the file is no Python: {error}") from None
 
 
 class _Reading:
@@ -111,7 +111,9 @@ class _Reading:
             raise Unreadable("ModelNew.forward returns nothing")
         if not self._python.extensions:
             raise Unreadable("ModelNew.forward calls no function of a load_inline extension")
-        return one_text(self._python.extensions, self._wrapper(state), _ENTRY)
+        sources = "".join(each.source for each in self._python.extensions)
+        entry = next(name for name in _entries() if name not in sources)
+        return one_text(self._python.extensions, self._wrapper(state, entry), entry)
 
     # -- the model ---------------------------------------------------------------------------------
 
@@ -196,7 +198,7 @@ class _Reading:
 
     # -- the function ------------------------------------------------------------------------------
 
-    def _wrapper(self, state: list[tuple[Parameter, int, int | None]]) -> str:
+    def _wrapper(self, state: list[tuple[Parameter, int, int | None]], entry: str) -> str:
         python = self._python
         body = [*self._declared_sizes(state), *python.lines]
         several = len(python.extensions) > 1
@@ -211,7 +213,7 @@ class _Reading:
             for place, each in enumerate(self._signature.arguments)
         )
         inside = "\n".join(f"    {line}" for line in body)
-        return f"{result} {_ENTRY}({parameters}) {{\n{inside}\n}}\n"
+        return f"{result} {entry}({parameters}) {{\n{inside}\n}}\n"
 
     def _declared_sizes(self, state: list[tuple[Parameter, int, int | None]]) -> list[str]:
         """The numbers of __init__ that forward uses, from the shape of a parameter where one has them."""
@@ -221,6 +223,12 @@ class _Reading:
             if re.search(rf"\b{code}\b", used):
                 lines.append(f"const int64_t {code} = {_size_of(number, state) or literal(number.value)};")
         return lines
+
+
+def _entries() -> Iterator[str]:
+    """Names for the function: a text that was made here before has one of them already."""
+    yield _ENTRY
+    yield from (f"{_ENTRY}{count}" for count in itertools.count(2))
 
 
 def _size_of(number: Number, state: list[tuple[Parameter, int, int | None]]) -> str:

@@ -254,7 +254,13 @@ class Interpreter(Expressions):
 
 def _load(target: ast.expr) -> ast.expr:
     """The target of an assignment, to be read."""
-    return ast.parse(ast.unparse(target), mode="eval").body
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    if isinstance(target, ast.Attribute):
+        return ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    if isinstance(target, ast.Subscript):
+        return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+    raise Unreadable("an assignment is not understood")
 
 
 def _is_float(value: Value) -> bool:

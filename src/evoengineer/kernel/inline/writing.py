@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from evoengineer.kernel.inline.syntax import parse_python
 from evoengineer.kernel.text import HALF_OPERATORS, uses_half_operators
 
 _CALL = """
@@ -63,7 +64,7 @@ def _spelled(source: str) -> str:
 
 def _has_model(reference: str) -> bool:
     try:
-        body = ast.parse(reference).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = parse_python(reference).body
+    except SyntaxError:
         return False
     return any(isinstance(node, ast.ClassDef) and node.name == "Model" for node in body)
