@@ -358,3 +358,31 @@ def test_a_killed_builder_leaves_no_entry(empty_cache: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         build_kernel(SMALL % 4, sm=89, runner=dies)
     assert not list(empty_cache.glob("builds/*"))
+
+
+HALVES = """#include <cuda_fp16.h>
+__global__ void k(half* x) { x[0] = x[0] * x[1] + half(2.0f); }
+void run(half* x) { k<<<1, 1>>>(x); }
+"""
+
+
+def test_half_operators_are_on_unless_the_problem_or_the_text_says_otherwise() -> None:
+    assert built(HALVES).resources
+    assert "*" in failed(HALVES, half_operators=False).text
+    assert failed("// half-operators: off\n" + HALVES).outcome == "compile_error"
+    assert built("// half-operators: on\n" + HALVES, half_operators=False).resources
+
+
+def test_sized_integers_need_no_header() -> None:
+    assert built(
+        "__global__ void k(float* x) { if (((uintptr_t)x & 15) == 0) x[0] = (uint8_t)1; }\n"
+    ).resources
+
+
+def test_a_header_of_curand_that_is_nowhere_is_named_with_the_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(build_module, "curand_folders", lambda toolchain: None)
+    found = failed("#include <curand_kernel.h>\n" + SMALL % 77)
+    assert found.outcome == "compile_error"
+    assert "pip install nvidia-curand" in found.text

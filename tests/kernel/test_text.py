@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evoengineer.kernel.text import Kernel, normalised
+from evoengineer.kernel.text import Kernel, normalised, with_half_operators
 
 SOURCE = """#include <torch/extension.h>
 #define N 4 // four
@@ -39,3 +39,17 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
 @given(st.text(alphabet="ab;{} \n", max_size=60))
 def test_white_space_never_matters(text: str) -> None:
     assert Kernel(text.replace("\n", "\n\n").replace(" ", "  ")).id == Kernel(text).id
+
+
+def test_the_comment_that_says_how_to_compile_is_part_of_the_identity() -> None:
+    off = "// half-operators: off\n" + SOURCE
+    assert Kernel(off).id != Kernel(SOURCE).id
+    assert Kernel("// half-operators: on\n" + SOURCE).id == Kernel(SOURCE).id
+
+
+def test_only_opening_comments_switch_half_operators() -> None:
+    assert with_half_operators(SOURCE)
+    assert not with_half_operators(SOURCE, unsaid=False)
+    assert not with_half_operators("/* a kernel\n * half-operators: off */\n" + SOURCE)
+    assert with_half_operators("// about\n\n// half-operators: on\n" + SOURCE, unsaid=False)
+    assert with_half_operators(SOURCE + "// half-operators: off\n")

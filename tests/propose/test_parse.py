@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evoengineer.kernel.inline import Argument, Signature
 from evoengineer.propose.parse import parse_reply
 
 CODE = (
@@ -20,6 +21,18 @@ FENCED = f"```cuda\n{CODE}```"
 
 OBJECT = json.dumps({"name": "tiled", "thought": "it reuses data", "code": CODE})
 ALOUD = "<think>name: wrong\n```cuda\n__global__ bad\n```</think>"
+
+FILE = f"""import torch
+from torch.utils.cpp_extension import load_inline
+
+ext = load_inline(name="e", cpp_sources="", cuda_sources=r'''
+{CODE}''')
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return ext.forward(x)
+"""
 
 FORMS = {
     "as asked": f"name: tiled\nthought: it reuses data\ncode:\n{FENCED}\n",
@@ -89,3 +102,31 @@ def test_nothing_raises(text: str) -> None:
     parse_reply(text)
     parse_reply(f"name: {text}\n```cuda\n{text}\n```")
     parse_reply(f'{{"code": "{text}')
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"name: tiled\nthought: it reuses data\n```python\n{FILE}```\n",
+        f"name: tiled\nthought: it reuses data\n\n{FILE}\nThat is all: it is fast.\n",
+        json.dumps({"name": "tiled", "thought": "it reuses data", "code": FILE}),
+        f"<name>tiled</name><thought>it reuses data</thought><code>\n{FILE}</code>",
+        f"A try:\n```python\n{FILE}# {'long ' * 30}\n```\nname: tiled\nthought: it reuses data\n```python\n{FILE}```\n",
+    ],
+    ids=["fenced", "bare", "json", "tags", "corrected"],
+)
+def test_a_python_file_in_any_of_the_forms(reply: str) -> None:
+    parsed = parse_reply(reply)
+    assert parsed.code.strip() == FILE.strip()
+    assert (parsed.name, parsed.thought) == ("tiled", "it reuses data")
+    turned = parse_reply(reply, Signature((Argument("x", "tensor", 1),)))
+    assert turned.original == parsed.code
+    assert "model_forward" in turned.code
+    assert "import torch" not in turned.code
+
+
+def test_a_python_file_that_cannot_be_read_stays_for_the_judge_to_refuse() -> None:
+    reply = f"```python\n{FILE.replace('ext.forward(x)', 'torch.relu(x)')}```"
+    parsed = parse_reply(reply, Signature((Argument("x", "tensor", 1),)))
+    assert parsed.original == ""
+    assert "torch.relu" in parsed.code

@@ -23,7 +23,12 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         help="judge a kernel: compile it, compare it with the reference, time it",
         epilog="Exit code 0: valid. 1: any other verdict. 2: wrong usage.",
     )
-    judge.add_argument("kernel", type=Path, metavar="KERNEL.cu", help="a PyTorch CUDA extension in one file")
+    judge.add_argument(
+        "kernel",
+        type=Path,
+        metavar="KERNEL",
+        help="a PyTorch CUDA extension in one file (.cu), or a Python file with ModelNew and load_inline",
+    )
     judge.add_argument(
         "--problem",
         required=True,
@@ -47,7 +52,7 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline",
         type=Path,
-        metavar="FILE.cu",
+        metavar="FILE",
         help="compare with this kernel instead of the problem's own",
     )
     parser.add_argument(

@@ -20,6 +20,7 @@ from evoengineer.archive.store import Archive, RunRecord, new_run_name
 from evoengineer.card.name import DeviceName
 from evoengineer.errors import UsageError
 from evoengineer.experiment.journal import RunJournal
+from evoengineer.kernel.inline import Unreadable, in_one_file, is_inline
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import LoopOptions, Result
 from evoengineer.search.loop import Loop
@@ -250,9 +251,21 @@ def gather_task(settings: Settings) -> Task:
         card=describe_card(settings.device),
         cuda=version,
         tolerance=f"Results are compared with a float64 reference; largest relative error: {bounds}.",
-        baseline=problem.baseline.read_text(encoding="utf-8") if problem.baseline else "",
+        baseline=_baseline_text(description),
         simulated=DeviceName.parse(settings.device).simulated,
     )
+
+
+def _baseline_text(description: Description) -> str:
+    """The baseline as one kernel text, whichever form its file has; empty for none."""
+    path = description.problem.baseline
+    if path is None:
+        return ""
+    text = path.read_text(encoding="utf-8")
+    try:
+        return in_one_file(text, description.signature()) if is_inline(text) else text
+    except Unreadable as error:
+        raise UsageError(f"baseline {path}: {error}") from None
 
 
 def settings_of(run: RunRecord) -> Settings:

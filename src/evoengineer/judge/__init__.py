@@ -48,7 +48,7 @@ def judge(
     device: str | None = None,
     options: JudgeOptions | None = None,
 ) -> Verdict:
-    """The verdict on one kernel, given as its text or as the `Path` of its file.
+    """The verdict on one kernel, given as its text or as the `Path` of its file (.cu, or .py with load_inline).
 
     `device` is where it runs, `sim:CARD` or `cuda:N`; the rest (seed, limits, cache) is in `options`.
     """
@@ -57,7 +57,7 @@ def judge(
             source = source.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise UsageError(f"{source}: {error.strerror or error}") from error
-    elif source.endswith(".cu") and "\n" not in source:
+    elif source.endswith((".cu", ".py")) and "\n" not in source:
         raise UsageError(f"{source!r} is no kernel's text; for a file give Path({source!r})")
     options = replace(options or JudgeOptions(), workers=1)
     with open_judge(

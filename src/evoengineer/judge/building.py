@@ -16,6 +16,7 @@ from evoengineer.judge.sandbox import Exit, Idleness, Surroundings, compile_poli
 from evoengineer.judge.verdict import Outcome
 from evoengineer.kernel.build import Build, BuildFailure, build_kernel
 from evoengineer.kernel.command import BuildLimits, Command, Finished
+from evoengineer.kernel.inline import Signature, Unreadable, in_one_file
 from evoengineer.kernel.text import normalised
 from evoengineer.problem.model import Problem
 from evoengineer.toolchain.compilers import find_toolchain
@@ -38,6 +39,7 @@ def build_sandboxed(source: str, problem: Problem, target: Target, options: Judg
         sm=target.sm,
         target=target.kind,
         fast_math=problem.fast_math,
+        half_operators=problem.half_operators,
         limits=BuildLimits(wall_seconds=options.patience_seconds, cpu_seconds=options.compiler_cpu_seconds),
         toolchain=toolchain,
         runner=_sandboxed((toolchain.nvcc, Path(toolchain.host.command[0]))),
@@ -63,6 +65,22 @@ def refuse_text(source: str) -> Rejected | None:
             "Add a PYBIND11_MODULE that defines `forward`; without it nothing can call the kernel.",
         )
     return None
+
+
+def refuse_inline(source: str, signature: Signature) -> Rejected:
+    """Why a Python file cannot be turned into one kernel text."""
+    try:
+        in_one_file(source, signature)
+    except Unreadable as error:
+        if error.forbidden:
+            return Rejected(Outcome.FORBIDDEN, f"forbidden: ModelNew, {error}")
+        return Rejected(
+            Outcome.UNPARSABLE,
+            f"the Python file cannot be read: {error}",
+            "It is read without being run. Give the kernel as one .cu text with PYBIND11_MODULE, or keep to sources "
+            "that are literal strings and to a forward that only passes tensors on to the extension's functions.",
+        )
+    raise AssertionError("it can be read")
 
 
 def _rejected(failure: BuildFailure) -> Rejected:

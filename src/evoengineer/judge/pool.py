@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Self
 
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
-from evoengineer.judge.building import build_sandboxed
+from evoengineer.judge.building import build_sandboxed, refuse_inline
 from evoengineer.judge.failures import Rejected
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.protocol import Built
@@ -23,6 +24,7 @@ from evoengineer.judge.verdict import Verdict
 from evoengineer.judge.verdict_cache import VerdictCache
 from evoengineer.judge.worker import Baseline, Workers, target_of
 from evoengineer.kernel.build import Build
+from evoengineer.kernel.inline import Unreadable, in_one_file, is_inline
 from evoengineer.kernel.text import Kernel
 from evoengineer.problem.catalog import Description
 
@@ -41,6 +43,7 @@ class JudgePool:
         self._target = target_of(options.device)
         require_isolation(options.unsafe)
         self.description, self.options = description, options
+        self._signature = description.signature()
         self._workers = workers or Workers(options)
         self._own_workers = workers is None
         self._cache = VerdictCache(description.problem, options.device, self._workers.run_seed)
@@ -67,7 +70,7 @@ class JudgePool:
 
     def build(self, source: str) -> Future[Built]:
         """Compile only: the identity of the machine code, or the verdict that ends it here."""
-        kernel = Kernel(source)
+        kernel = self._kernel(source)
         answer: Future[Built] = Future()
 
         def tell(done: Future[Build | Rejected]) -> None:
@@ -85,8 +88,8 @@ class JudgePool:
         return answer
 
     def judge(self, source: str) -> Future[Verdict]:
-        """The verdict on a text."""
-        kernel = Kernel(source)
+        """The verdict on a text, a kernel's in C++ or a Python file's with load_inline."""
+        kernel = self._kernel(source)
         known = self._known(kernel.id)
         if known is not None:
             answer: Future[Verdict] = Future()
@@ -144,7 +147,14 @@ class JudgePool:
 
     def _baseline_kernel(self) -> Kernel:
         assert self.description.problem.baseline is not None
-        return Kernel(self.description.problem.baseline.read_text(encoding="utf-8"))
+        return self._kernel(self.description.problem.baseline.read_text(encoding="utf-8"))
+
+    def _kernel(self, source: str) -> Kernel:
+        """A Python file as the one text that is judged; if it cannot be read, as it is: `_build` says why."""
+        if is_inline(source):
+            with suppress(Unreadable):
+                return Kernel(in_one_file(source, self._signature))
+        return Kernel(source)
 
     def _examine_once(self, kernel: Kernel, baseline: Baseline | None) -> Verdict:
         begin = time.monotonic()
@@ -176,10 +186,13 @@ class JudgePool:
         with self._lock:
             started = self._builds.get(kernel.id)
             if started is None or (started.done() and started.exception() is not None):
-                self._builds[kernel.id] = self._builders.submit(
-                    build_sandboxed, kernel.source, self.description.problem, self._target, self.options
-                )
+                self._builds[kernel.id] = self._builders.submit(self._build, kernel)
             return self._builds[kernel.id]
+
+    def _build(self, kernel: Kernel) -> Build | Rejected:
+        if is_inline(kernel.source):
+            return refuse_inline(kernel.source, self._signature)
+        return build_sandboxed(kernel.source, self.description.problem, self._target, self.options)
 
     def _known(self, identity: str) -> Verdict | None:
         return self._cache.find(identity) if self.options.use_cache else None

@@ -28,23 +28,18 @@ from evoengineer.kernel.program import REMOVED_CALLS
 from evoengineer.kernel.resources import KernelResources, parse_resources
 from evoengineer.kernel.steps import MODULE_ID, Steps, nvcc_steps
 from evoengineer.kernel.support import header_folders, headers_digest, support_archive
-from evoengineer.kernel.text import Kernel
+from evoengineer.kernel.text import NO_HALF_OPERATORS, Kernel, with_half_operators
 from evoengineer.kernel.words import needs_of
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
+from evoengineer.toolchain.curand import HINT as CURAND_HINT
+from evoengineer.toolchain.curand import curand_folders, includes_curand
 from evoengineer.toolchain.toolkit import Toolkit, toolchain_digest, toolkit_of
 
 Target = Literal["sim", "cuda"]
 FailedOutcome = Literal["forbidden", "compile_error", "timed_out"]
 
-# What torch.utils.cpp_extension gives to nvcc; kernels are written with these in force.
-_TORCH_FLAGS = (
-    "-D__CUDA_NO_HALF_OPERATORS__",
-    "-D__CUDA_NO_HALF_CONVERSIONS__",
-    "-D__CUDA_NO_HALF2_OPERATORS__",
-    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
-    "--expt-relaxed-constexpr",
-)
-_RECORD, _RECORD_VERSION = "build.json", "6"  # changes with what is kept, identities included
+_TORCH_FLAGS = ("--expt-relaxed-constexpr",)  # that torch.utils.cpp_extension gives to nvcc, too
+_RECORD, _RECORD_VERSION = "build.json", "7"  # changes with what is kept, identities included
 _BUILDS = Folders("builds")
 _OUT_OF_TIME = "CPU time limit exceeded"  # the shell's words, and gcc's
 
@@ -81,17 +76,22 @@ def build_kernel(
     sm: int,
     target: Target = "sim",
     fast_math: bool = False,
+    half_operators: bool = True,
     limits: BuildLimits | None = None,
     toolchain: Toolchain | None = None,
     runner: Runner = run_plain,
 ) -> Build | BuildFailure:
-    """Compile a candidate, or find it compiled. `sm` is the compute capability, 89 for 8.9."""
+    """Compile a candidate, or find it compiled. `sm` is the compute capability, 89 for 8.9.
+
+    `half_operators` counts for texts that do not say themselves (`// half-operators: off`).
+    """
     kernel = Kernel(source).id
     toolchain = find_toolchain() if toolchain is None else toolchain
-    flags, words = compiler_flags(toolchain, sm, target, fast_math), preprocessor_words(source)
-    key = digest(
-        *(_RECORD_VERSION, source, *flags, "", *words, "", toolchain_digest(toolchain), headers_digest())
-    )
+    words = preprocessor_words(source)
+    flags = compiler_flags(toolchain, sm, target, fast_math, with_half_operators(source, half_operators))
+    curand = curand_folders(toolchain) if includes_curand(source) else ()
+    compilers = (toolchain_digest(toolchain), headers_digest(), *(folder.name for folder in curand or ()))
+    key = digest(*(_RECORD_VERSION, source, *flags, "", *words, "", *compilers))
     found = _BUILDS.find(key)
     if found is not None:
         return _load(found)
@@ -101,8 +101,10 @@ def build_kernel(
     strange = foreign_includes(source)
     if strange:
         return _failure("compile_error", kernel, strange, "", 0.0)
+    if curand is None:
+        return _failure("compile_error", kernel, (_message(CURAND_HINT),), "", 0.0)
     with scratch_folder() as work:
-        outcome = _Compilation(source, kernel, sm, target, flags, words, toolchain, work).run(
+        outcome = _Compilation(source, kernel, sm, target, flags, words, curand, toolchain, work).run(
             runner, BuildLimits() if limits is None else limits
         )
         if isinstance(outcome, BuildFailure) and outcome.outcome == "timed_out":
@@ -110,7 +112,9 @@ def build_kernel(
         return _load(_BUILDS.keep(key, _record(outcome)))
 
 
-def compiler_flags(toolchain: Toolchain, sm: int, target: Target, fast_math: bool) -> tuple[str, ...]:
+def compiler_flags(
+    toolchain: Toolchain, sm: int, target: Target, fast_math: bool, half_operators: bool = True
+) -> tuple[str, ...]:
     """Options for nvcc, without files and folders of ours."""
     sm = max(sm, toolchain.lowest_architecture())
     code = f"compute_{sm}" if target == "sim" else f"[sm_{sm},compute_{sm}]"
@@ -120,6 +124,7 @@ def compiler_flags(toolchain: Toolchain, sm: int, target: Target, fast_math: boo
         *(("--use_fast_math",) if fast_math else ()),
         *(("-Xptxas", "-v") if target == "cuda" else ()),
         *_TORCH_FLAGS,
+        *(() if half_operators else NO_HALF_OPERATORS),
         *toolchain.flags,
     )
 
@@ -143,12 +148,13 @@ class _Compilation:
     target: Target
     flags: tuple[str, ...]
     words: tuple[str, ...]
+    curand: tuple[Path, ...]  # more folders with headers
     toolchain: Toolchain
     work: Path
 
     def run(self, runner: Runner, limits: BuildLimits) -> Build | BuildFailure:
         toolkit, work = toolkit_of(self.toolchain), self.work
-        archive, headers = support_archive(self.toolchain), header_folders()
+        archive, headers = support_archive(self.toolchain), (*header_folders(), *self.curand)
         flags = (*self.flags, *(f"-I{folder}" for folder in headers))
         steps = nvcc_steps(self.toolchain, flags, self.words)
         (work / "kernel.cu").write_text(self.source, encoding="utf-8", errors="replace")

@@ -30,6 +30,11 @@ _GATHERING = 'conversion from "at::Tensor" to "const at::indexing::TensorIndex"'
 _QUALIFIED = re.compile(r"\b(?:torch|at|c10)(?:::\w+)+")
 
 
+def is_operation(name: str) -> bool:
+    """Whether PyTorch has a function or method of that name that computes."""
+    return name in _OPERATIONS
+
+
 def forbidden_in_text(source: str) -> tuple[Diagnostic, ...]:
     """Headers of libraries and names that belong to the harness."""
     if not (_HEADERS.search(source) or _RESERVED.search(source)):

@@ -13,8 +13,11 @@ from pathlib import Path
 
 from evoengineer.errors import CompileError, UsageError
 from evoengineer.toolchain.compilers import Toolchain
+from evoengineer.toolchain.curand import HINT as CURAND_HINT
+from evoengineer.toolchain.curand import curand_folders, includes_curand
 
-SOURCE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".o", ".a")
+_TEXTS = (".cu", ".cpp", ".cc", ".cxx", ".c")
+SOURCE_SUFFIXES = (*_TEXTS, ".o", ".a")
 
 _ARCHITECTURE_OPTION = re.compile(
     r"--?(arch|gpu-architecture|gencode|generate-code|code|gpu-code)(?:=(.*))?", re.DOTALL
@@ -70,7 +73,7 @@ def nvcc_command(
         *("--cudart", "shared", "--cudadevrt", "none"),
         *("-L", str(cudart_dir)),  # before NVIDIA's own directories
         *toolchain.flags,
-        *(f"-I{directory}" for directory in includes),
+        *(f"-I{directory}" for directory in (*includes, *_curand(program, toolchain))),
         # The device runtime serves dynamic parallelism only; without it, that fails by name.
         *(argument for argument in program.nvcc_args if argument != "-lcudadevrt"),
         *(str(source) for source in program.sources),
@@ -106,6 +109,21 @@ def compile_program(program: Program, output: Path, toolchain: Toolchain, sm: in
             f"nvcc made no executable from {names}: do the options stop it before linking?", log
         )
     return log
+
+
+def _curand(program: Program, toolchain: Toolchain) -> tuple[Path, ...]:
+    """Folders with cuRAND's headers, for programs that ask for them; a header of the program's may ask, too."""
+    found = curand_folders(toolchain)
+    if found is not None:
+        return found
+    texts = (
+        source.read_text(encoding="utf-8", errors="replace")
+        for source in program.sources
+        if source.suffix in _TEXTS
+    )
+    if any(map(includes_curand, texts)):
+        raise CompileError(CURAND_HINT)
+    return ()
 
 
 def chooses_architecture(nvcc_args: Sequence[str]) -> bool:

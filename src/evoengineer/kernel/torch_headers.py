@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evoengineer.errors import ToolchainError
+from evoengineer.kernel.text import NO_HALF_OPERATORS, uses_half_operators
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
 
 SM = 89
@@ -36,7 +37,7 @@ def compile_with_torch_headers(source: str, sm: int = SM) -> HeaderCheck:
         (Path(folder) / "kernel.cu").write_text(source, encoding="utf-8")
         begin = time.monotonic()
         run = subprocess.run(
-            torch_command(toolchain, sm),
+            torch_command(toolchain, sm, half_operators=uses_half_operators(source)),
             cwd=folder,
             capture_output=True,
             text=True,
@@ -49,7 +50,12 @@ def compile_with_torch_headers(source: str, sm: int = SM) -> HeaderCheck:
 
 
 def torch_command(
-    toolchain: Toolchain, sm: int, source: str = "kernel.cu", output: str = "kernel.o"
+    toolchain: Toolchain,
+    sm: int,
+    source: str = "kernel.cu",
+    output: str = "kernel.o",
+    *,
+    half_operators: bool = False,
 ) -> list[str]:
     """What torch.utils.cpp_extension would call, up to linking."""
     include = torch_include()
@@ -57,8 +63,8 @@ def torch_command(
         *(str(toolchain.nvcc), *toolchain.flags, "-gencode", f"arch=compute_{sm},code=sm_{sm}"),
         *("-c", "-O2", "-std=c++20", "--expt-relaxed-constexpr", "-Xcompiler", "-fPIC"),
         "-DTORCH_EXTENSION_NAME=kernel",
-        *(f"-D__CUDA_NO_{name}__" for name in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS")),
-        *("-D__CUDA_NO_BFLOAT16_CONVERSIONS__", f"-I{include}", f"-I{include / 'torch/csrc/api/include'}"),
+        *(() if half_operators else NO_HALF_OPERATORS),
+        *(f"-I{include}", f"-I{include / 'torch/csrc/api/include'}"),
         *(f"-I{sysconfig.get_path('include')}", source, "-o", output),
     ]
 

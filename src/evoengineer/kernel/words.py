@@ -80,6 +80,7 @@ _PART_WORDS = tuple((name, re.compile(words)) for name, words in _PARTS)
 _HEADER_WORDS = tuple((name, re.compile(words)) for name, words in _HEADERS)
 _TORCH = re.compile(r'#\s*include\s*[<"](?:torch|ATen|c10|THC|pybind11)/')
 _TORCH_NAMES = re.compile(r"\b(?:torch|at|c10)::\w|\bTORCH_CHECK\b|\bPYBIND11_MODULE\b")
+_SIZED = re.compile(r"\bu?int(?:8|16|32|64|ptr)_t\b")
 _REMOVED = re.compile(r"\bcudaThread(?:Synchronize|Exit)\b")
 
 
@@ -100,6 +101,8 @@ def needs_of(source: str) -> Needs:
     # PyTorch's load_inline puts the include in front by itself, so texts written for it have none.
     implied = ("torch/extension.h",) if not includes_torch and _TORCH_NAMES.search(source) else ()
     brought = headers + implied if includes_torch or implied else ()
+    if not brought and _SIZED.search(source):
+        brought = ("stdint.h",)  # which cuda_runtime.h brought along before CUDA 13
     return Needs(parts, brought, _REMOVED.search(source) is not None)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 from evoengineer.files import Cache, digest
+from evoengineer.kernel.inline import Signature, signature_of
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
 from evoengineer.version import __version__
 
@@ -39,6 +40,10 @@ class Description:
     arguments: tuple[Mapping[str, Any], ...]
     outputs: tuple[Mapping[str, Any], ...]
     work: Mapping[str, int] = field(default_factory=dict)  # `work.Work`; empty: not counted
+
+    def signature(self) -> Signature:
+        """What a kernel in Python's form is read for."""
+        return signature_of(self.arguments, self.problem.reference_source)
 
     def moved_bytes(self) -> int:
         """Least bytes that the bench case moves: what has to be read of each input once, and every output once."""
@@ -229,6 +234,7 @@ def _from_json(data: dict[str, Any]) -> Description:
         flops=data["flops"],
         moved_bytes=data["moved_bytes"],
         fast_math=data["fast_math"],
+        half_operators=data["half_operators"],
     )
     return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]), data["work"])
 

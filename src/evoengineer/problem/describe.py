@@ -62,6 +62,7 @@ def to_json(problem: Problem) -> dict[str, Any]:
         "flops": problem.flops,
         "moved_bytes": problem.moved_bytes,
         "fast_math": problem.fast_math,
+        "half_operators": problem.half_operators,
     }
 
 

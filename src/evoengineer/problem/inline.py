@@ -43,6 +43,7 @@ def define_problem(
     flops: str = "",
     moved_bytes: str = "",
     fast_math: bool = False,
+    half_operators: bool = True,
 ) -> Problem:
     """A problem from Python functions (or the texts of their definitions) and a baseline kernel's text or file.
 
@@ -56,6 +57,7 @@ def define_problem(
         "flops": repr(flops) if flops else None,
         "moved_bytes": repr(moved_bytes) if moved_bytes else None,
         "fast_math": "True" if fast_math else None,
+        "half_operators": None if half_operators else "False",
     }
     parts = [
         f'r"""{title or name}"""' if '"""' not in title else repr(title),

@@ -21,7 +21,7 @@ from evoengineer.problem.inputs import Generator
 from evoengineer.problem.model import ALL_DISTRIBUTIONS, Case, CaseKind, Distribution, Problem, Tolerance
 from evoengineer.problem.work import Work, count_work
 
-_SETTINGS = ("cases", "tolerance", "distributions", "flops", "moved_bytes", "fast_math")
+_SETTINGS = ("cases", "tolerance", "distributions", "flops", "moved_bytes", "fast_math", "half_operators")
 
 
 class Live(Protocol):
@@ -98,6 +98,7 @@ class FolderProblem:
             flops=settings.get("flops", ""),
             moved_bytes=settings.get("moved_bytes", ""),
             fast_math=settings.get("fast_math", False),
+            half_operators=settings.get("half_operators", True),
         )
 
     def inputs(self, case: Case, distribution: Distribution, seed: int) -> dict[str, Any]:

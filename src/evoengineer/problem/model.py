@@ -123,6 +123,7 @@ class Problem:
     flops: str = ""  # optional formula over the case's sizes, e.g. "2*m*n*k"
     moved_bytes: str = ""  # optional formula; otherwise inputs + outputs
     fast_math: bool = False
+    half_operators: bool = True  # whether `a * b` on __half compiles in a text that does not say
 
     @property
     def check_cases(self) -> tuple[Case, ...]:

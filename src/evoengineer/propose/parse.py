@@ -4,6 +4,10 @@
     {"name": …, "thought": …, "code": …}      JSON, alone, in a fence or amid text
     <name>…</name> <code>…</code>             tags
     #include …                                a bare source text
+    import torch … load_inline(…) …           a Python file, in any of these places, or bare
+
+Given the problem's signature, a Python file becomes one kernel text; where it cannot, it stays as it is, and the judge
+says why.
 
 A reply without anything that looks like a kernel is unparsable.
 """
@@ -12,8 +16,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from evoengineer.kernel.inline import Signature, Unreadable, in_one_file, is_inline
+from evoengineer.kernel.inline.syntax import parse_python
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(
@@ -24,6 +31,7 @@ _WORDS = "name|title|thoughts?|rationale|insight|explanation|idea|code|kernel|an
 _END = rf"(?=^[ \t>#*_-]*(?:{_WORDS})[ \t]*[*_]*[ \t]*[:=]|^[ \t]*(?:```|~~~)|\Z)"
 _NAMES = ("name", "title")
 _THOUGHTS = ("thought", "thoughts", "rationale", "insight", "explanation", "idea")
+_TRIES = 8  # lines after a bare Python file that may have to go
 _CODES = ("code", "kernel", "source", "cuda", "solution")
 
 
@@ -34,17 +42,24 @@ class Parsed:
     code: str  # empty: unparsable
     name: str = ""
     thought: str = ""
+    original: str = ""  # the Python file that `code` was made of
 
 
-def parse_reply(text: str) -> Parsed:
+def parse_reply(text: str, signature: Signature | None = None) -> Parsed:
     """What the reply offers; `code` is empty when it holds no kernel."""
     text = _THINKING.sub("", text.replace("\r\n", "\n"))
-    return _from_json(text) or _from_tags(text) or _from_labels(text)
+    parsed = _from_json(text) or _from_tags(text) or _from_labels(text)
+    if signature is None or not is_inline(parsed.code):
+        return parsed
+    try:
+        return replace(parsed, code=in_one_file(parsed.code, signature), original=parsed.code)
+    except Unreadable:
+        return parsed
 
 
 def looks_like_kernel(code: str) -> bool:
     """Whether a text is worth compiling."""
-    return "__global__" in code or "PYBIND11_MODULE" in code
+    return "__global__" in code or "PYBIND11_MODULE" in code or is_inline(code)
 
 
 def _from_labels(text: str) -> Parsed:
@@ -58,14 +73,40 @@ def _from_labels(text: str) -> Parsed:
 
 def _best_block(blocks: list[str]) -> str:
     """The last complete kernel: models that correct themselves give the better version later."""
-    whole = [block for block in blocks if "PYBIND11_MODULE" in block and "__global__" in block]
+    whole = [block for block in blocks if _is_whole(block)]
     parts = [block for block in blocks if looks_like_kernel(block)]
     found = whole[-1] if whole else max(parts, key=len, default="")
     return found.strip("\n") + "\n" if found else ""
 
 
+def _is_whole(block: str) -> bool:
+    if is_inline(block):
+        return "load_inline" in block and "class ModelNew" in block
+    return "PYBIND11_MODULE" in block and "__global__" in block
+
+
+def _bare_file(text: str) -> tuple[str, str]:
+    """A Python file without fences: from the first import to the last line that still is Python."""
+    start = re.search(r"^(?:import|from)[ \t]+\w", text, re.MULTILINE)
+    if start is None or not _is_whole(text):
+        return "", text
+    lines = text[start.start() :].split("\n")
+    for _ in range(_TRIES):
+        try:
+            parse_python("\n".join(lines))
+        except SyntaxError as error:
+            lines = lines[: max(0, (error.lineno or 1) - 1)]
+        else:
+            code = "\n".join(lines).rstrip() + "\n"
+            return (code, text[: start.start()]) if _is_whole(code) else ("", text)
+    return "", text
+
+
 def _bare_source(text: str) -> tuple[str, str]:
     """A source without fences: from the first directive to the end."""
+    found = _bare_file(text)
+    if found[0]:
+        return found
     start = re.search(r"^[ \t]*#[ \t]*(?:include|define|pragma)\b", text, re.MULTILINE)
     if start is None or not looks_like_kernel(text[start.start() :]):
         return "", text

@@ -1,6 +1,8 @@
 """Export: the best kernel of a run with its evidence, as a PyTorch extension that is ready to install.
 
 kernel.cu         the source, unchanged
+model_new.py      the same as a Python file with ModelNew and load_inline
+original.py       what the proposer wrote, if it was such a file
 setup.py          builds it with torch.utils.cpp_extension
 pyproject.toml    says that the build needs torch
 test_kernel.py    compares it with the reference on the problem's cases
@@ -22,6 +24,10 @@ from typing import Any
 from evoengineer.archive.reading import Proposal, best_kernel, exchange, proposals, summary, verdict
 from evoengineer.archive.store import Archive
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.kernel.inline.writing import model_file
+from evoengineer.kernel.text import HALF_OPERATORS, uses_half_operators
+from evoengineer.propose.parse import parse_reply
+from evoengineer.search.task import Task
 
 _TEMPLATES = ("setup.py", "pyproject.toml", "test_kernel.py", "README.md")
 
@@ -35,13 +41,16 @@ def best_source(archive: Archive, run: str) -> tuple[int, str]:
 
 
 def write_best(archive: Archive, run: str) -> Path | None:
-    """The best kernel in a file beside the archive; None when there is none."""
+    """The best kernel in a file beside the archive, with the Python file that it was made of; None without one."""
     best = best_kernel(archive, run)
     if best is None:
         return None
     path = archive.path.parent / "best" / f"{run.replace('/', '_')}.cu"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(best[1], encoding="utf-8")
+    original = original_file(archive, run, best[0])
+    if original:
+        path.with_suffix(".py").write_text(original, encoding="utf-8")
     return path
 
 
@@ -59,6 +68,8 @@ def export_run(archive: Archive, run: str, folder: Path, number: int | None = No
     folder.mkdir(parents=True, exist_ok=True)
     files = {
         "kernel.cu": found.source,
+        "model_new.py": _model_file(archive, run, found, values),
+        **_original(archive, run, found),
         "evidence.json": json.dumps(evidence, indent=2, sort_keys=True) + "\n",
         "reference.py": _reference(archive, run),
         **{name: _template(name).substitute(values) for name in _TEMPLATES},
@@ -93,6 +104,23 @@ def _evidence(archive: Archive, run: str, found: Proposal, every: dict[int, Prop
         "prompt": {"system": system, "user": user},
         "reply": reply,
     }
+
+
+def _model_file(archive: Archive, run: str, found: Proposal, values: dict[str, str]) -> str:
+    task = Task.from_json(archive.run(run).task)
+    names = [each.name for each in task.signature().arguments]
+    return model_file(found.source, values["module"], found.name or values["title"], names, task.reference)
+
+
+def original_file(archive: Archive, run: str, number: int) -> str:
+    """The Python file that a proposal's kernel was made of; empty if it was none."""
+    reply = exchange(archive, run, number)[2]
+    return parse_reply(reply, Task.from_json(archive.run(run).task).signature()).original if reply else ""
+
+
+def _original(archive: Archive, run: str, found: Proposal) -> dict[str, str]:
+    original = original_file(archive, run, found.number)
+    return {"original.py": original} if original else {}
 
 
 def _lineage(found: Proposal, every: dict[int, Proposal]) -> list[dict[str, Any]]:
@@ -135,6 +163,7 @@ def _values(archive: Archive, run: str, found: Proposal, evidence: dict[str, Any
         "method": record.method,
         "proposer": record.proposer,
         "trials": str(totals.trials),
+        "nvcc_flags": json.dumps(["-O3", *(HALF_OPERATORS if uses_half_operators(found.source) else ())]),
     }
 
 

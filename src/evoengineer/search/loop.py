@@ -194,7 +194,7 @@ class Loop:
         self._work[restored.plan.number] = work
         if restored.reply is not None:
             work.reply = restored.reply
-            work.parsed = parse_reply(restored.reply.text)
+            work.parsed = parse_reply(restored.reply.text, self.state.task.signature())
             work.kernel = kernel_id(work.parsed.code)
             work.verdict = restored.verdict
             work.build = restored.verdict.build if restored.verdict else ""
@@ -307,7 +307,7 @@ class Loop:
         self.observer.attempted(attempt, self.progress)
 
     def _replied(self, work: Work, reply: Reply) -> None:
-        work.parsed = parse_reply(reply.text)
+        work.parsed = parse_reply(reply.text, self.state.task.signature())
         self.journal.replied(work.plan.number, reply, work.parsed)
         self.journal.flush(paid=True)
         work.reply = reply

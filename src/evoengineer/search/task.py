@@ -6,9 +6,14 @@ keeps its task in the archive and a resumed run uses that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from evoengineer.kernel.inline import Signature, signature_of
+
+_ARGUMENT = re.compile(r"(\w+): (?:\w+ (tensor) \[([\d, ]*)\]|(\w+) .*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,20 @@ class Task:
 
     def with_baseline_time(self, time_us: float | None) -> Task:
         return replace(self, baseline_us=time_us)
+
+    def signature(self) -> Signature:
+        """What a kernel in Python's form is read for: the arguments as `describe_value` wrote them."""
+        found = (_ARGUMENT.fullmatch(each) for each in self.arguments)
+        values = [
+            {
+                "name": each[1],
+                "kind": each[2] or each[4],
+                **({"shape": each[3].split(",") if each[3] else []} if each[2] else {}),
+            }
+            for each in found
+            if each
+        ]
+        return signature_of(values, self.reference)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -168,6 +168,8 @@ inline Device device_of(const Tensor &tensor) { return tensor.device(); }
 namespace cuda {
 using namespace c10::cuda;
 inline bool is_available() { return ::evo::device_count() > 0; }
+inline int64_t getNumGPUs() { return ::evo::device_count(); }
+inline bool canDeviceAccessPeer(DeviceIndex, DeviceIndex) { return false; }
 inline cudaDeviceProp *getCurrentDeviceProperties() {
     return const_cast<cudaDeviceProp *>(::evo::device_properties(::evo::current_device()));
 }

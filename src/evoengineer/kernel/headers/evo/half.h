@@ -113,8 +113,28 @@ __device__ inline BFloat16 __ldg(const BFloat16 *place) {
     return BFloat16(::__ldg(reinterpret_cast<const unsigned short *>(place)), BFloat16::from_bits());
 }
 #endif
-C10_HOST_DEVICE inline bool operator<(BFloat16 a, BFloat16 b) { return static_cast<float>(a) < static_cast<float>(b); }
-C10_HOST_DEVICE inline bool operator>(BFloat16 a, BFloat16 b) { return static_cast<float>(a) > static_cast<float>(b); }
+/* By name: with operators on __half switched on, either conversion would do, and none would be chosen. */
+#define EVO_COMPARISON(A, B, R, sign)                                                                              \
+    C10_HOST_DEVICE inline bool operator sign(A a, B b) { return static_cast<R>(a) sign static_cast<R>(b); }
+#define EVO_COMPARISONS(A, B, R)                                                                                   \
+    EVO_COMPARISON(A, B, R, <)                                                                                     \
+    EVO_COMPARISON(A, B, R, >)                                                                                     \
+    EVO_COMPARISON(A, B, R, <=)                                                                                    \
+    EVO_COMPARISON(A, B, R, >=)                                                                                    \
+    EVO_COMPARISON(A, B, R, ==)                                                                                    \
+    EVO_COMPARISON(A, B, R, !=)
+#define EVO_ALL_COMPARISONS(T)                                                                                     \
+    EVO_COMPARISONS(T, T, float)                                                                                   \
+    EVO_COMPARISONS(T, float, float)                                                                               \
+    EVO_COMPARISONS(float, T, float)                                                                               \
+    EVO_COMPARISONS(T, double, double)                                                                             \
+    EVO_COMPARISONS(double, T, double)                                                                             \
+    EVO_COMPARISONS(T, int, float)                                                                                 \
+    EVO_COMPARISONS(int, T, float)                                                                                 \
+    EVO_COMPARISONS(T, int64_t, double)                                                                            \
+    EVO_COMPARISONS(int64_t, T, double)
+EVO_ALL_COMPARISONS(Half)
+EVO_ALL_COMPARISONS(BFloat16)
 
 #define EVO_FLOAT8(name, mantissa)                                                                                 \
     struct alignas(1) name {                                                                                       \

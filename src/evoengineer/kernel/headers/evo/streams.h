@@ -20,6 +20,18 @@ EVO_PRINT(Layout)
 EVO_PRINT(MemoryFormat)
 template <typename T>
 EVO_PRINT(ArrayRef<T>)
+inline std::ostream &operator<<(std::ostream &stream, const TensorOptions &options) {
+    stream << "TensorOptions(dtype=" << options.dtype() << (options.has_dtype() ? "" : " (default)");
+    stream << ", device=" << options.device() << (options.has_device() ? "" : " (default)");
+    stream << ", layout=" << options.layout() << ", requires_grad=" << (options.requires_grad() ? "true" : "false");
+    stream << ", pinned_memory=" << (options.pinned_memory() ? "true" : "false");
+    if (options.has_memory_format()) stream << ", memory_format=" << options.memory_format();
+    return stream << ")";
+}
+inline std::ostream &operator<<(std::ostream &stream, const Scalar &value) {
+    if (value.isBoolean()) return stream << (value.toBool() ? "true" : "false");
+    return value.isFloatingPoint() ? stream << value.toDouble() : stream << value.toLong();
+}
 inline std::ostream &operator<<(std::ostream &stream, Half value) { return stream << static_cast<float>(value); }
 inline std::ostream &operator<<(std::ostream &stream, BFloat16 value) { return stream << static_cast<float>(value); }
 }  // namespace c10
