@@ -28,6 +28,7 @@ class Live(Protocol):
     """The live side of a problem."""
 
     problem: Problem
+    optional: frozenset[str]  # arguments that need not matter
 
     def inputs(self, case: Case, distribution: Distribution, seed: int) -> dict[str, Any]:
         """Arguments by name, in `forward`'s order."""
@@ -65,6 +66,11 @@ def _run(path: Path) -> types.ModuleType:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except UsageError:
         raise
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        raise UsageError(
+            f"{path}: needs the Python package {package!r}, which is not installed: pip install {package}"
+        ) from error
     except Exception as error:
         raise UsageError(f"{path}: the file cannot be loaded: {type(error).__name__}: {error}") from error
     return module
@@ -81,8 +87,9 @@ class FolderProblem:
                     "a KernelBench file defines Model, get_inputs and get_init_inputs."
                 )
         self._module = module
+        self.optional: frozenset[str] = frozenset()
         cases = tuple(module.cases)
-        _check_cases(path, cases)
+        check_cases(path, cases)
         settings = {setting: getattr(module, setting) for setting in _SETTINGS if hasattr(module, setting)}
         beside = path.parent / "baseline.cu"
         self.problem = Problem(
@@ -131,7 +138,8 @@ def _has_source(module: types.ModuleType) -> bool:
     return True
 
 
-def _check_cases(path: Path, cases: tuple[Any, ...]) -> None:
+def check_cases(path: Path, cases: tuple[Any, ...]) -> None:
+    """Are there enough, and one to be timed by?"""
     if not all(isinstance(case, Case) for case in cases):
         raise UsageError(f"{path}: cases must be a list of Case.check(…) and Case.bench(…)")
     benches = [case for case in cases if case.kind is CaseKind.BENCH]
