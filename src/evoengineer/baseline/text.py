@@ -56,7 +56,8 @@ _PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 _SIZES = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "/", operator.mod: "%",
-    operator.truediv: "/",
+    operator.truediv: "/", operator.pow: "std::pow", math.sqrt: "std::sqrt", torch.sym_sqrt: "std::sqrt",
+    torch.sym_float: "",
 }  # fmt: skip
 _TYPES = {
     torch.bool: "torch::kBool", torch.int64: "torch::kInt64", torch.int32: "torch::kInt32",
@@ -86,7 +87,11 @@ def _calls(trace: Trace) -> list[torch.fx.Node]:
 
 
 def _is_size_call(node: torch.fx.Node) -> bool:
-    return node.target is operator.getitem or "sym_" in str(node.target) or node.target in (math.trunc, int)
+    return node.target is operator.getitem or "sym_" in str(node.target)
+
+
+def _number_type(value: Any) -> str:
+    return "double" if isinstance(value, (float, torch.SymFloat)) else "int64_t"
 
 
 def _name(node: torch.fx.Node) -> str:
@@ -151,7 +156,7 @@ class _Text:
 
     def whole(self, value: Any) -> str:
         if isinstance(value, SizeOf):
-            return f"{self._names[value.node]}.size({value.dim})"
+            return " * ".join(f"{self._names[value.node]}.size({dim})" for dim in value.dims)
         if isinstance(value, torch.fx.Node):
             return self._names[value]
         if isinstance(value, float) and not value.is_integer():
@@ -224,14 +229,19 @@ class _Text:
         raise Unsupported("a reference without results")
 
     def _write(self, node: torch.fx.Node, name: str) -> None:
+        if node.op == "get_attr":
+            self.use("write")
+            self._names[node] = name.strip("_")
+            number = self.real(node.meta["constant"])
+            self._lines.append(f"auto {self._names[node]} = filled({{}}, {number}, {self.anyone()});")
+            return
         if node.target is operator.getitem:
             self._names[node] = self._part(node)
             return
         value = node.meta.get("val")
         self._names[node] = name
         if node.target in _SIZES:
-            left, right = (self.whole(each) for each in node.args)
-            self._lines.append(f"const int64_t {name} = {left} {_SIZES[node.target]} {right};")
+            self._lines.append(f"const {_number_type(value)} {name} = {self._arithmetic(node)};")
         elif "sym_size" in str(node.target):
             self._lines.append(f"const int64_t {name} = {self.tensor(node.args[0])}.size({node.args[1]});")
         elif "sym_numel" in str(node.target):
@@ -246,6 +256,22 @@ class _Text:
             if wanted is not None or _name(node) == "_to_copy":
                 text += f".to({wanted or 'torch::kFloat32'})"
             self._lines.append(f"auto {name} = {text};")
+
+    def _arithmetic(self, node: torch.fx.Node) -> str:
+        """Of sizes, which may become fractions and roots."""
+        given = [self.number(each) for each in node.args]
+        sign = _SIZES[node.target]
+        if sign.startswith("std::"):
+            return f"{sign}({', '.join(given)})"
+        if node.target is operator.truediv:
+            return f"static_cast<double>({given[0]}) / {given[1]}"
+        return f"{given[0]} {sign} {given[1]}" if sign else f"static_cast<double>({given[0]})"
+
+    def number(self, value: Any) -> str:
+        """A number of any kind, exactly."""
+        if isinstance(value, (torch.fx.Node, SizeOf)):
+            return self.whole(value)
+        return repr(value) if isinstance(value, float) else str(int(value))
 
     def _call(self, node: torch.fx.Node) -> str:
         writer = _writer(_name(node))

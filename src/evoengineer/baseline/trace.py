@@ -7,8 +7,10 @@ and a number that differs between them is looked up among the sizes of tensors t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -28,10 +30,10 @@ class Untraceable(EvoEngineerError):
 
 @dataclass(frozen=True, slots=True)
 class SizeOf:
-    """A number in a call's arguments that is the size of a tensor."""
+    """A number in a call's arguments that is a size of a tensor, or the product of two."""
 
     node: Node
-    dim: int
+    dims: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +47,32 @@ class Trace:
 
 def trace(live: Live, decompositions: dict[Any, Any]) -> Trace:
     """The calls of a problem's reference, compared in two of its check cases."""
-    chosen = _two_cases(live)
-    graphs = [_traced(live, case, decompositions) for case in chosen]
-    arguments = _kinds(live, chosen[0])
-    if len(graphs) == 1:
-        return Trace(graphs[0], arguments, {})
-    return Trace(graphs[0], arguments, _sizes_in(graphs[0], graphs[1]))
+    cases = _by_least_size(live)
+    arguments = _kinds(live, cases[0])
+    first = _traced(live, cases[0], decompositions)
+    failure = None
+    for case in cases[1:]:  # some may be special: a window that covers everything
+        other = _traced(live, case, decompositions)
+        try:
+            return Trace(first, arguments, _sizes_in(first, other))
+        except Untraceable as error:
+            failure = failure or error
+            first = other
+    if failure is not None:
+        raise failure
+    return Trace(first, arguments, {})
 
 
-def _two_cases(live: Live) -> list[Case]:
-    """The ones with the largest least size: a size of 1 would be taken for a rule."""
-    awkward = sorted(live.problem.check_cases, key=lambda case: -min(case.sizes.values(), default=0))
-    return awkward[:2]
+def _by_least_size(live: Live) -> list[Case]:
+    """The one with the largest least size first: a size of 1 would be taken for a rule."""
+    return sorted(live.problem.check_cases, key=lambda case: -min(_varied(live, case), default=0))
+
+
+def _varied(live: Live, case: Case) -> list[int]:
+    """The sizes that are not the same in all cases."""
+    return [
+        size for name, size in case.sizes.items() if len({c.sizes[name] for c in live.problem.check_cases}) > 1
+    ]
 
 
 def _kinds(live: Live, case: Case) -> tuple[tuple[str, str], ...]:
@@ -76,9 +92,10 @@ def _traced(live: Live, case: Case, decompositions: dict[Any, Any]) -> Graph:
     inputs = live.inputs(case, live.problem.distributions[0], 0)
     followed = {name: value for name, value in inputs.items() if isinstance(value, (torch.Tensor, float))}
 
+    reference = live.call(case)
+
     def call(*values: Any) -> Any:
-        given = {**inputs, **dict(zip(followed, values, strict=True))}
-        return live.outputs(case, given, double=False)
+        return reference({**inputs, **dict(zip(followed, values, strict=True))})
 
     tensors = [
         value if isinstance(value, torch.Tensor) else torch.tensor(value) for value in followed.values()
@@ -89,18 +106,27 @@ def _traced(live: Live, case: Case, decompositions: dict[Any, Any]) -> Graph:
                 torch.func.functionalize(call),
                 decomposition_table=decompositions,
                 tracing_mode="symbolic",
+                _allow_non_fake_inputs=True,  # constants, which are looked at below
             )(*tensors)
     except Exception as error:  # whatever a user's model does that cannot be traced
         raise Untraceable(f"the reference cannot be traced: {type(error).__name__}: {_first_line(error)}") from error
-    constants = [node.target for node in module.graph.nodes if node.op == "get_attr"]
-    if constants:
-        raise Untraceable(
-            f"the reference uses {len(constants)} tensors that are neither inputs nor parameters nor buffers; "
-            "register them, so that a kernel can receive them"
-        )
     _drop_updates(module.graph)
     module.graph.eliminate_dead_code()
+    _note_constants(module)
     return module.graph
+
+
+def _note_constants(module: torch.fx.GraphModule) -> None:
+    """Numbers that the reference makes tensors of are known; tensors that it keeps to itself cannot be."""
+    for node in module.graph.nodes:
+        if node.op == "get_attr":
+            constant = getattr(module, node.target)
+            if constant.numel() != 1:
+                raise Untraceable(
+                    "the reference uses a tensor that is neither an input nor a parameter nor a buffer: "
+                    "register it, so that a kernel can receive it"
+                )
+            node.meta["constant"] = float(constant)
 
 
 def _first_line(error: Exception) -> str:
@@ -155,9 +181,11 @@ def _size(number: int, second: int, nodes: list[Node], others: list[Node]) -> Si
     for node, twin in zip(nodes, others, strict=True):
         value, other = node.meta.get("val"), twin.meta.get("val")
         if isinstance(value, torch.Tensor) and isinstance(other, torch.Tensor):
-            for dim in range(min(value.dim(), other.dim())):
-                if _hint(value.shape[dim]) == number and _hint(other.shape[dim]) == second:
-                    return SizeOf(node, dim)
+            rank = min(value.dim(), other.dim())
+            for dims in (*((dim,) for dim in range(rank)), *combinations(range(rank), 2)):
+                here, there = (math.prod(_hint(each.shape[dim]) for dim in dims) for each in (value, other))
+                if (here, there) == (number, second):
+                    return SizeOf(node, dims)
     return None
 
 

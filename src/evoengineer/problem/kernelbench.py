@@ -22,7 +22,7 @@ from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
 from evoengineer.errors import UsageError
-from evoengineer.problem.live import as_outputs, check_cases, widened
+from evoengineer.problem.live import Call, as_outputs, check_cases, widened
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
 from evoengineer.problem.sizes import Cost, Sizes, bench_sizes, check_sizes, resized, seen_sizes, size_constants
 from evoengineer.problem.widening import Modes, Widened, accepted_modes, lively
@@ -139,33 +139,30 @@ class KernelBenchProblem:
 
     def outputs(self, case: Case, inputs: Mapping[str, Any], *, double: bool) -> tuple[torch.Tensor, ...]:
         with resized(self._module, case.sizes), _WithoutGpu(), torch.no_grad():
-            model, state, given = self._with_state(list(inputs.values()), double)
-            return as_outputs(functional_call(model, state, tuple(given)), self._path)
+            model = self._model()
+            state, given = _with_state(model, list(inputs.values()), double)
+            return as_outputs(functional_call(model.double() if double else model, state, given), self._path)
+
+    def call(self, case: Case) -> Call:
+        with resized(self._module, case.sizes), _WithoutGpu():
+            model = self._model()
+        names, buffers = _state_of(model)
+
+        def run(inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+            state, given = _split(names, buffers, list(inputs.values()))
+            with resized(self._module, case.sizes), _WithoutGpu():
+                return as_outputs(functional_call(model, state, given), self._path)
+
+        return run
 
     def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
         with resized(self._module, case.sizes), _WithoutGpu(), torch.no_grad():
-            model, state, given = self._with_state(list(inputs.values()), False)
+            model = self._model()
+            state, given = _with_state(model, list(inputs.values()), False)
             return count_work(
                 [*given, *state.values()],
-                lambda: as_outputs(functional_call(model, state, tuple(given)), self._path),
+                lambda: as_outputs(functional_call(model, state, given), self._path),
             )
-
-    def _with_state(self, values: list[Any], double: bool) -> tuple[Any, dict[str, Any], list[Any]]:
-        """The model, the state that is among the arguments, and the other arguments.
-
-        Buffers are copies: a model in training writes to them.
-        """
-        model = self._model()
-        names, buffers = list(model.state_dict()), dict(model.named_buffers())
-        count = len(values) - len(names)
-        state = {
-            name: value.clone() if name in buffers else value
-            for name, value in zip(names, values[count:], strict=True)
-        }
-        if not double:
-            return model, state, values[:count]
-        state = {name: widened(value) for name, value in state.items()}
-        return model.double(), state, [widened(value) for value in values[:count]]
 
     def _model(self) -> Any:
         given = self._module.get_init_inputs() if hasattr(self._module, "get_init_inputs") else []
@@ -271,6 +268,25 @@ class _WithoutGpu(TorchFunctionMode):
         if getattr(func, "__name__", "") == "cuda" and args:
             return args[0]
         return func(*args, **kwargs)
+
+
+def _with_state(model: Any, values: list[Any], double: bool) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """The state that is among a model's arguments, and the others; in float64 if `double`."""
+    return _split(*_state_of(model), [widened(value) for value in values] if double else values)
+
+
+def _state_of(model: Any) -> tuple[list[str], set[str]]:
+    """Names in state_dict order, and which of them are buffers."""
+    return list(model.state_dict()), {name for name, _ in model.named_buffers()}
+
+
+def _split(
+    names: list[str], buffers: set[str], values: list[Any]
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """State by name, and the other arguments. Buffers are copies: a model in training writes to them."""
+    count = len(values) - len(names)
+    state = dict(zip(names, values[count:], strict=True))
+    return {n: v.clone() if n in buffers else v for n, v in state.items()}, tuple(values[:count])
 
 
 def _title(module: types.ModuleType, path: Path) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +22,9 @@ from evoengineer.problem.model import ALL_DISTRIBUTIONS, Case, CaseKind, Distrib
 from evoengineer.problem.work import Work, count_work
 
 _SETTINGS = ("cases", "tolerance", "distributions", "flops", "moved_bytes", "fast_math")
+
+
+Call = Callable[[Mapping[str, Any]], tuple[torch.Tensor, ...]]
 
 
 class Live(Protocol):
@@ -44,6 +47,10 @@ class Live(Protocol):
 
     def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
         """What the reference does to get its result, and the result."""
+        ...
+
+    def call(self, case: Case) -> Call:
+        """The reference alone, everything that it needs besides its arguments made before."""
         ...
 
 
@@ -128,6 +135,9 @@ class FolderProblem:
 
     def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
         return count_work(inputs.values(), lambda: self.outputs(case, inputs, double=False))
+
+    def call(self, case: Case) -> Call:
+        return lambda inputs: self.outputs(case, inputs, double=False)
 
 
 def _has_source(module: types.ModuleType) -> bool:
