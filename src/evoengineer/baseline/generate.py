@@ -1,7 +1,8 @@
-"""`python -m evoengineer.baseline.generate PATH NAME`: a baseline kernel for a problem, as JSON.
+"""`python -m evoengineer.baseline.generate`: a process that writes baseline kernels for problems.
 
-Prints {"text": …}, or {"error": …} that says which operation the library has no kernel for. A process of its own,
-because it imports torch and runs the problem's file.
+Reads a JSON list of requests from standard input ({"path", "name"}) and writes one JSON line per request: {"text": …},
+or {"error": …} that says which operation the library has no kernel for. A process of its own, because it imports
+torch and runs the problems' files.
 """
 
 from __future__ import annotations
@@ -37,14 +38,16 @@ def _decompositions() -> dict[Any, Any]:
 
 
 def main() -> int:
-    """Print the kernel, or why there is none."""
-    path, name = sys.argv[1:3]
+    """Answer every request of standard input: the kernel, or why there is none."""
     torch.set_num_threads(1)
-    try:
-        answer = {"text": baseline_text(open_live(Path(path), name))}
-    except (EvoEngineerError, Unsupported) as error:
-        answer = {"error": str(error)}
-    print(json.dumps(answer))
+    for request in json.load(sys.stdin):
+        try:
+            answer = {"text": baseline_text(open_live(Path(request["path"]), request["name"]))}
+        except (EvoEngineerError, Unsupported) as error:
+            answer = {"error": str(error)}
+        except Exception as error:  # a model does what nobody thought of: no reason to fail for the others
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
     return 0
 
 

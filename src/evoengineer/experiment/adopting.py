@@ -14,12 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.experiment.suite import judge_baselines
 from evoengineer.problem.catalog import find_problem
 from evoengineer.problem.model import CaseKind, Problem
 
@@ -40,6 +41,8 @@ cases = [
 distributions = {distributions}
 '''
 
+_INSTEAD = "`evolve` works on the file without a baseline, too; or write one and give it with --baseline."
+
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
@@ -53,31 +56,38 @@ def adopt(
     file: Path, out: Path | None = None, device: str = "sim:rtx4090", say: Callable[[str], None] = print
 ) -> Adopted:
     """Make the folder; `out` is by default the file's name without its ending, in the current folder."""
+    from evoengineer.card.name import DeviceName
+    from evoengineer.judge import JudgeOptions
+
     folder = out if out is not None else Path(file.stem)
     if folder.exists():
         raise UsageError(f"{folder} is there already; choose another folder with --out")
-    problem = find_problem(file).problem
-    if problem.form != "kernelbench":
-        raise UsageError(f"{file} is no KernelBench file: it defines no Model and get_inputs")
-    say(f"{problem.name}: {len(problem.check_cases)} check cases; bench {problem.bench_case.name}")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".adopting-", dir=folder.parent) as scratch:
         made = Path(scratch) / folder.name
-        made.mkdir()
-        source = file.read_text(encoding="utf-8").rstrip()
-        (made / "problem.py").write_text(source + _settings_text(problem), encoding="utf-8")
-        text = generated_baseline(made / "problem.py", problem.name, file)
-        (made / "baseline.cu").write_text(text, encoding="utf-8")
+        problem = draft(file, made)
+        say(f"{problem.name}: {len(problem.check_cases)} check cases; bench {problem.bench_case.name}")
+        (made / "baseline.cu").write_text(_generated(made, file), encoding="utf-8")
         say(f"{problem.name}: judging the generated baseline")
-        verdict = _judged(made, device)
+        options = JudgeOptions(device=DeviceName.parse(device))
+        verdict = judge_baselines([str(made)], options)[str(made)]
         if not verdict.valid:
             raise EvoEngineerError(
-                f"{file}: the generated baseline is {verdict.outcome}: {verdict.summary}\n"
-                "Nothing was written. `evolve` works on the file without a baseline, too; or write one and give it "
-                "with --baseline."
+                f"{file}: the generated baseline is {verdict.outcome}: {verdict.summary}\n{_INSTEAD}"
             )
         shutil.move(made, folder)
     return Adopted(folder, verdict)
+
+
+def draft(file: Path, folder: Path) -> Problem:
+    """A folder with the problem alone: its cases and distributions are found and written down."""
+    problem = find_problem(file).problem
+    if problem.form != "kernelbench":
+        raise UsageError(f"{file} is no KernelBench file: it defines no Model and get_inputs")
+    folder.mkdir(parents=True)
+    source = file.read_text(encoding="utf-8").rstrip()
+    (folder / "problem.py").write_text(source + _settings_text(problem), encoding="utf-8")
+    return problem
 
 
 def _settings_text(problem: Problem) -> str:
@@ -91,29 +101,23 @@ def _settings_text(problem: Problem) -> str:
     return _SETTINGS.format(cases="\n".join(lines), distributions=distributions)
 
 
-def generated_baseline(path: Path, name: str, file: Path) -> str:
-    """A plain kernel composed from the reference's calls; `file` is what the user gave."""
-    run = subprocess.run(
-        [sys.executable, "-m", "evoengineer.baseline.generate", str(path), name],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    lines = run.stdout.splitlines()
-    if run.returncode != 0 or not lines:
-        raise EvoEngineerError(
-            f"the process that writes baselines ended early (exit {run.returncode})\n{run.stderr.strip()}"
-        )
-    answer: dict[str, str] = json.loads(lines[-1])
+def _generated(folder: Path, file: Path) -> str:
+    (answer,) = generated_baselines([folder])
     if "error" in answer:
-        raise EvoEngineerError(
-            f"{file}: no baseline can be written: {answer['error']}. `evolve` works on the file without one, too; or "
-            "write one and give it with --baseline."
-        )
+        raise EvoEngineerError(f"{file}: no baseline can be written: {answer['error']}. {_INSTEAD}")
     return answer["text"]
 
 
-def _judged(folder: Path, device: str) -> Verdict:
-    from evoengineer.card.name import DeviceName
-    from evoengineer.judge import JudgeOptions, open_judge
-
-    with open_judge(find_problem(folder), JudgeOptions(device=DeviceName.parse(device))) as pool:
-        return pool.judge_baseline()
+def generated_baselines(folders: Sequence[Path]) -> list[dict[str, str]]:
+    """For each problem a plain kernel composed from the reference's calls ("text"), or why there is none ("error")."""
+    requests = [{"path": str(folder / "problem.py"), "name": folder.name} for folder in folders]
+    run = subprocess.run(
+        [sys.executable, "-m", "evoengineer.baseline.generate"],
+        input=json.dumps(requests), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = run.stdout.splitlines()
+    if run.returncode != 0 or len(lines) < len(requests):
+        raise EvoEngineerError(
+            f"the process that writes baselines ended early (exit {run.returncode})\n{run.stderr.strip()}"
+        )
+    return [json.loads(line) for line in lines[-len(requests) :]]
