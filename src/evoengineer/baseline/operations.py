@@ -450,6 +450,11 @@ def _cat(w: Writing, given: Given) -> str:
     return f"strung({{{parts}}}, {w.whole(given['dim'])})"
 
 
+def _repeat(w: Writing, given: Given) -> str:
+    w.use("join")
+    return f"repeated({w.tensor(given['self'])}, {w.dims(given['repeats'])})"
+
+
 def _pad(w: Writing, given: Given) -> str:
     w.use("pad")
     return f"padded({w.tensor(given['self'])}, {w.dims(given['pad'])}, {w.real(given['value'])})"
@@ -547,6 +552,22 @@ def _slice(w: Writing, given: Given) -> str:
     return f"{name}.slice({dim}, {first}, {last}, {w.whole(given['step'])})"
 
 
+def part_of(w: Writing, name: str, given: Given, number: int) -> str | None:
+    """One result of an operation with several; None if it has only one that is used."""
+    whole = w.tensor(given["self"]) if "self" in given else ""
+    dim = given.get("dim")
+    if name == "unbind":
+        return f"{whole}.select({w.whole(dim)}, {number})"
+    if name == "split":
+        size, axis = w.whole(given["split_size"]), w.whole(dim)
+        end = f"std::min<int64_t>({number + 1} * {size}, {whole}.size({axis}))"
+        return f"{whole}.slice({axis}, {number} * {size}, {end})"
+    if name == "split_with_sizes":
+        sizes = [w.whole(each) for each in given["split_sizes"]]
+        return f"{whole}.narrow({w.whole(dim)}, {' + '.join(sizes[:number]) or 0}, {sizes[number]})"
+    return None
+
+
 def _copy(w: Writing, given: Given) -> str:
     w.use("apply")
     return f"apply({w.functor('copy', 'x', 'x', {})}, {w.tensor(given['self'])})"
@@ -609,6 +630,7 @@ OPERATIONS: Mapping[str, Writer] = {
     "tril": _triangle(False),
     "flip": _flip,
     "cat": _cat,
+    "repeat": _repeat,
     "constant_pad_nd": _pad,
     "full": _full(lambda given: given["fill_value"]),
     "full_like": _full(lambda given: given["fill_value"]),
@@ -638,6 +660,9 @@ OPERATIONS: Mapping[str, Writer] = {
     "diagonal": _method(".diagonal({offset}, {dim1}, {dim2})"),
     "squeeze": _squeeze,
     "slice": _slice,
+    "split": _itself,  # and what is taken of it, a view (`part_of`)
+    "split_with_sizes": _itself,
+    "unbind": _itself,
     "clone": _copy,
     "_to_copy": _itself,
     "alias": _itself,

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from evoengineer.baseline.operations import OPERATIONS, Unsupported, Writer, is_tensor, pointwise
+from evoengineer.baseline.operations import OPERATIONS, Unsupported, Writer, is_tensor, part_of, pointwise
 from evoengineer.baseline.trace import SizeOf, Trace
 
 _LIBRARY = Path(__file__).parent / "library"
@@ -99,7 +99,8 @@ def _name(node: torch.fx.Node) -> str:
 
 
 def _writer(name: str) -> Writer | None:
-    return OPERATIONS.get(name) or pointwise(name)
+    """Also for operations in place, `relu_`: they differ in what the result is called."""
+    return OPERATIONS.get(name) or pointwise(name) or (_writer(name[:-1]) if name.endswith("_") else None)
 
 
 def supported() -> frozenset[str]:
@@ -256,6 +257,8 @@ class _Text:
             if wanted is not None or _name(node) == "_to_copy":
                 text += f".to({wanted or 'torch::kFloat32'})"
             self._lines.append(f"auto {name} = {text};")
+            if _name(node).endswith("_"):
+                self._names[node.args[0]] = name  # whoever uses what was written to means the result
 
     def _arithmetic(self, node: torch.fx.Node) -> str:
         """Of sizes, which may become fractions and roots."""
@@ -296,6 +299,9 @@ class _Text:
         """Of an operation with several results, the one that is used."""
         source, number = node.args
         whole = self._names[source]
+        part = part_of(self, _name(source), self._given(source), number)
+        if part is not None:
+            return part
         if _name(source) in ("max", "min"):
             return f"{whole}.{_PARTS_OF_PAIRS[number]}"
         if number != 0 or not is_tensor(node):

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.problem.live import Live
@@ -101,7 +102,7 @@ def _traced(live: Live, case: Case, decompositions: dict[Any, Any]) -> Graph:
         value if isinstance(value, torch.Tensor) else torch.tensor(value) for value in followed.values()
     ]
     try:
-        with torch.no_grad():
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):  # attention as products and a softmax
             module = make_fx(
                 torch.func.functionalize(call),
                 decomposition_table=decompositions,

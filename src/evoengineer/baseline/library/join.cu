@@ -12,3 +12,12 @@ torch::Tensor strung(const std::vector<torch::Tensor>& parts, int64_t dim) {
     }
     return out;
 }
+
+// `times[d]` copies along each dimension; there may be more dimensions than x has.
+torch::Tensor repeated(torch::Tensor x, const Dims& times) {
+    while (x.dim() < static_cast<int64_t>(times.size())) x = x.unsqueeze(0);
+    for (size_t dim = 0; dim < times.size(); ++dim) {
+        if (times[dim] != 1) x = strung(std::vector<torch::Tensor>(times[dim], x), dim);
+    }
+    return x;
+}
