@@ -47,11 +47,15 @@ def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_FOLDER")
     parser.add_argument("--limit", type=int, metavar="N", help="take only N of them, evenly spread")
     options = parser.parse_args()
-    files = [file for path in options.paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    files = [
+        file for path in options.paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
+    ]
     if options.limit and options.limit < len(files):
         files = [files[i * len(files) // options.limit] for i in range(options.limit)]
     valid = 0

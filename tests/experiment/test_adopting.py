@@ -30,7 +30,9 @@ def small(name: str, folder: Path) -> Path:
     before, after = SMALL[name]
     assert before in text
     path = folder / f"{Path(name).name}.py"
-    path.write_text(text.replace(before, after).replace("batch_size = 1024", "batch_size = 64"), encoding="utf-8")
+    path.write_text(
+        text.replace(before, after).replace("batch_size = 1024", "batch_size = 64"), encoding="utf-8"
+    )
     return path
 
 
@@ -53,8 +55,12 @@ def test_cases_and_distributions_can_be_edited(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     path = tmp_path / "p" / "problem.py"
     source = (FILES / "level1" / "relu.py").read_text(encoding="utf-8")
-    cases = "Case.check(batch_size=3, dim=7), Case.check(batch_size=2, dim=9), Case.check(batch_size=5, dim=40)"
-    settings = "from evoengineer.problem import Case\n" + f"cases = [{cases}, Case.bench(batch_size=64, dim=128)]\n"
+    cases = (
+        "Case.check(batch_size=3, dim=7), Case.check(batch_size=2, dim=9), Case.check(batch_size=5, dim=40)"
+    )
+    settings = (
+        "from evoengineer.problem import Case\n" + f"cases = [{cases}, Case.bench(batch_size=64, dim=128)]\n"
+    )
     path.write_text(source + settings + 'distributions = ["normal"]\n', encoding="utf-8")
     problem = find_problem(path.parent).problem
     assert [case.name for case in problem.cases][-1] == "batch_size=64,dim=128"

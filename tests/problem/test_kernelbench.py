@@ -191,7 +191,9 @@ def test_sizes_that_no_kernel_receives_stay(init: str, given: str, hidden: str, 
     "forward", ["return self.drop(x) * 2", "return nn.functional.dropout(x, 0.5, self.training) * 2"]
 )
 def test_dropout_is_off(forward: str, tmp_path: Path) -> None:
-    path = write(tmp_path, forward, "torch.rand(batch, dim)", "batch = 16\ndim = 64", "self.drop = nn.Dropout(0.5)")
+    path = write(
+        tmp_path, forward, "torch.rand(batch, dim)", "batch = 16\ndim = 64", "self.drop = nn.Dropout(0.5)"
+    )
     live = load(path)
     case = live.problem.check_cases[0]
     inputs = live.inputs(case, Distribution.OWN, 1)

@@ -14,7 +14,9 @@ from evoengineer.cli import main
 from evoengineer.propose.fake_endpoint import Answer, FakeEndpoint, by_number
 
 PAGE = Path(__file__).parents[2] / "docs" / "problems.md"
-TEXTS = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
+TEXTS = dict(
+    re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+)
 
 
 @pytest.fixture(autouse=True)

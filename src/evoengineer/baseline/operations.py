@@ -403,7 +403,9 @@ def _layer_norm(w: Writing, given: Given) -> str:
     w.use("layer_norm")
     names = [w.tensor(given[name]) for name in ("weight", "bias")]
     count = len(given["normalized_shape"])
-    return f"layer_normalised({w.tensor(given['input'])}, {count}, {', '.join(names)}, {w.real(given['eps'])})"
+    return (
+        f"layer_normalised({w.tensor(given['input'])}, {count}, {', '.join(names)}, {w.real(given['eps'])})"
+    )
 
 
 _MEAN, _SUM = 1, 2  # ATen's numbers for how a loss is reduced
@@ -416,7 +418,9 @@ def _loss(name: str) -> Writer:
         text = f"combine({each}, {w.tensor(given['self'])}, {w.tensor(given['target'])})"
         if given["reduction"] in (_MEAN, _SUM):
             text = _reduced(w, "sum", text, [], False)
-        return _mean_of(w, text, f"{w.tensor(given['self'])}.numel()") if given["reduction"] == _MEAN else text
+        return (
+            _mean_of(w, text, f"{w.tensor(given['self'])}.numel()") if given["reduction"] == _MEAN else text
+        )
 
     return write
 
@@ -639,6 +643,7 @@ OPERATIONS: Mapping[str, Writer] = {
     "ones": _full(lambda given: 1),
     "ones_like": _full(lambda given: 1),
     "new_zeros": _full(lambda given: 0),
+    "empty_permuted": _full(lambda given: 0),  # of shapes and types only, or nothing could be compared
     "new_ones": _full(lambda given: 1),
     "scalar_tensor": _scalar_tensor,
     "arange": _arange,

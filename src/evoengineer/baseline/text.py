@@ -64,10 +64,12 @@ _TYPES = {
     torch.float16: "torch::kFloat16", torch.bfloat16: "torch::kBFloat16", torch.uint8: "torch::kUInt8",
 }  # fmt: skip
 _PARTS_OF_PAIRS = ("values", "places")
-_RESERVED = {"auto", "bool", "case", "char", "const", "default", "delete", "do", "double", "float", "int", "long", "new",
-             "operator", "short", "signed", "switch", "template", "this", "typename", "unsigned", "using", "void",
-             "register", "static", "struct", "union", "enum", "namespace", "private", "public", "forward", "make",
-             "apply", "combine", "joined", "reduced", "write", "filled", "torch", "at", "c10"}  # fmt: skip
+# Names that a value of forward must not have: of C++, and of the library.
+_RESERVED = frozenset(
+    "auto bool case char class const default delete do double else enum float for forward if int long namespace new "
+    "operator private public register return short signed static struct switch template this torch typename union "
+    "unsigned using void while at c10 std make apply combine joined reduced write filled".split()
+)
 
 
 def kernel_text(trace: Trace, title: str) -> str:
@@ -95,7 +97,9 @@ def _number_type(value: Any) -> str:
 
 
 def _name(node: torch.fx.Node) -> str:
-    return node.target._schema.name.partition("::")[2] if hasattr(node.target, "_schema") else str(node.target)
+    return (
+        node.target._schema.name.partition("::")[2] if hasattr(node.target, "_schema") else str(node.target)
+    )
 
 
 def _writer(name: str) -> Writer | None:
@@ -185,7 +189,9 @@ class _Text:
     def whole_text(self) -> str:
         result = self._body()
         parts = [name for name in _PARTS if name in self._used]
-        library = "\n".join((_LIBRARY / f"{name}.cu").read_text(encoding="utf-8") for name in ("common", *parts))
+        library = "\n".join(
+            (_LIBRARY / f"{name}.cu").read_text(encoding="utf-8") for name in ("common", *parts)
+        )
         functors = "\n".join(
             f"struct {name} {{\n{definition}}};\n" for definition, name in self._functors.items()
         )
@@ -196,7 +202,7 @@ class _Text:
         body = "\n".join(f"    {line}" for line in self._lines)
         return (
             f"// {self._title}\n"
-            "// A plain baseline, one kernel for each operation of the reference, written by `evoengineer problems adopt`.\n"
+            "// A plain baseline: a kernel for each operation of the reference. By `evoengineer problems adopt`.\n"
             f"{library}\n{functors}\n"
             f"{returned} forward({parameters}) {{\n{body}\n"
             f"    return {result if count == 1 else '{' + result + '}'};\n}}\n\n"

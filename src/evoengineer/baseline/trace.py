@@ -72,7 +72,9 @@ def _by_least_size(live: Live) -> list[Case]:
 def _varied(live: Live, case: Case) -> list[int]:
     """The sizes that are not the same in all cases."""
     return [
-        size for name, size in case.sizes.items() if len({c.sizes[name] for c in live.problem.check_cases}) > 1
+        size
+        for name, size in case.sizes.items()
+        if len({c.sizes[name] for c in live.problem.check_cases}) > 1
     ]
 
 
@@ -86,7 +88,9 @@ def _kind(name: str, value: Any) -> str:
         return "tensor"
     if type(value) in (bool, int, float):
         return type(value).__name__
-    raise Untraceable(f"argument {name!r} is a {type(value).__name__}; only tensors and numbers can be passed on")
+    raise Untraceable(
+        f"argument {name!r} is a {type(value).__name__}; only tensors and numbers can be passed on"
+    )
 
 
 def _traced(live: Live, case: Case, decompositions: dict[Any, Any]) -> Graph:
@@ -110,7 +114,9 @@ def _traced(live: Live, case: Case, decompositions: dict[Any, Any]) -> Graph:
                 _allow_non_fake_inputs=True,  # constants, which are looked at below
             )(*tensors)
     except Exception as error:  # whatever a user's model does that cannot be traced
-        raise Untraceable(f"the reference cannot be traced: {type(error).__name__}: {_first_line(error)}") from error
+        raise Untraceable(
+            f"the reference cannot be traced: {type(error).__name__}: {_first_line(error)}"
+        ) from error
     _drop_updates(module.graph)
     module.graph.eliminate_dead_code()
     _note_constants(module)
@@ -154,7 +160,9 @@ def _sizes_in(graph: Graph, other: Graph) -> dict[tuple[Node, tuple[int, ...]], 
             if number != second and not _is_shape_of_norm(node, where):
                 size = _size(number, second, nodes[:place], others[:place])
                 if size is None:
-                    raise Untraceable(f"{node.target}: {number} (elsewhere {second}) follows from no tensor's size")
+                    raise Untraceable(
+                        f"{node.target}: {number} (elsewhere {second}) follows from no tensor's size"
+                    )
                 found[node, where] = size
     return found
 

@@ -43,8 +43,12 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     adopt = commands.add_parser(
         "adopt", help="make a problem folder of a KernelBench file, with a generated baseline that was judged"
     )
-    adopt.add_argument("file", metavar="FILE.py", type=Path, help="with Model, get_inputs and get_init_inputs")
-    adopt.add_argument("--out", type=Path, metavar="DIR", help="the folder to make (default: the file's name)")
+    adopt.add_argument(
+        "file", metavar="FILE.py", type=Path, help="with Model, get_inputs and get_init_inputs"
+    )
+    adopt.add_argument(
+        "--out", type=Path, metavar="DIR", help="the folder to make (default: the file's name)"
+    )
     adopt.set_defaults(command=adopt_command)
 
 
@@ -114,7 +118,7 @@ def adopt_command(options: argparse.Namespace) -> int:
 
     adopted = adopt(options.file, options.out, say=lambda text: print(text, flush=True))
     print(f"{adopted.folder}: baseline is {adopted.verdict.outcome}: {adopted.verdict.summary}")
-    print(f"  problem.py (reference, cases, distributions) and baseline.cu are yours to edit")
+    print("  problem.py (reference, cases, distributions) and baseline.cu are yours to edit")
     print(f"  then: evoengineer evolve {adopted.folder}")
     return 0
 

@@ -27,7 +27,7 @@ from evoengineer.problem.model import CaseKind, Problem
 if TYPE_CHECKING:
     from evoengineer.judge import Verdict
 
-_SETTINGS = '''
+_SETTINGS = """
 
 # -- what kernels are judged by, found by `evoengineer problems adopt`; yours to edit (docs/problems.md) --------------
 
@@ -39,7 +39,7 @@ cases = [
 ]
 # What get_inputs draws at random is replaced by values of these kinds; "own" leaves it as it is.
 distributions = {distributions}
-'''
+"""
 
 _INSTEAD = "`evolve` works on the file without a baseline, too; or write one and give it with --baseline."
 

@@ -24,7 +24,15 @@ from torch.overrides import TorchFunctionMode
 from evoengineer.errors import UsageError
 from evoengineer.problem.live import Call, as_outputs, check_cases, widened
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
-from evoengineer.problem.sizes import Cost, Sizes, bench_sizes, check_sizes, resized, seen_sizes, size_constants
+from evoengineer.problem.sizes import (
+    Cost,
+    Sizes,
+    bench_sizes,
+    check_sizes,
+    resized,
+    seen_sizes,
+    size_constants,
+)
 from evoengineer.problem.widening import Modes, Widened, accepted_modes, lively
 from evoengineer.problem.work import Work, count_work
 
@@ -90,7 +98,9 @@ class KernelBenchProblem:
                 runs.append(self.outputs(case, inputs, double=False))
             if all(torch.equal(a, b) for a, b in zip(*runs, strict=True)):
                 return
-        raise UsageError(f"{self._path}: Model gives other results each time: no kernel can be compared with it")
+        raise UsageError(
+            f"{self._path}: Model gives other results each time: no kernel can be compared with it"
+        )
 
     def _chosen_modes(self, checks: list[Case]) -> dict[Distribution, Modes]:
         """How random calls follow each distribution: those of the file's own list, else all that it takes."""
@@ -280,9 +290,7 @@ def _state_of(model: Any) -> tuple[list[str], set[str]]:
     return list(model.state_dict()), {name for name, _ in model.named_buffers()}
 
 
-def _split(
-    names: list[str], buffers: set[str], values: list[Any]
-) -> tuple[dict[str, Any], tuple[Any, ...]]:
+def _split(names: list[str], buffers: set[str], values: list[Any]) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """State by name, and the other arguments. Buffers are copies: a model in training writes to them."""
     count = len(values) - len(names)
     state = dict(zip(names, values[count:], strict=True))

@@ -110,7 +110,11 @@ def seen_sizes(constants: Sizes, trial: Trial) -> list[str]:
     for name, size in constants.items():
         others = (size * 2, size // 2, *_ODD, size + 1)
         costs = [trial({**constants, name: other}) for other in others if other not in (size, 0)]
-        if own is None or all(cost is None for cost in costs) or any(cost and cost.shapes != own.shapes for cost in costs):
+        if (
+            own is None
+            or all(cost is None for cost in costs)
+            or any(cost and cost.shapes != own.shapes for cost in costs)
+        ):
             seen.append(name)
     return seen
 

@@ -14,7 +14,9 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 def write_template(name: str, out: Path | None = None) -> Path:
     """The new folder, `out` or one called like the problem in the current folder."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"name {name!r}: a letter, then letters, digits, '_', '-' and '.'; it names a folder")
+        raise UsageError(
+            f"name {name!r}: a letter, then letters, digits, '_', '-' and '.'; it names a folder"
+        )
     folder = out if out is not None else Path(name)
     if folder.exists():
         raise UsageError(f"{folder} is there already; choose another name, or a folder with --out")

@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -13,7 +13,9 @@ class Model(nn.Module):
         self.three = nn.Conv3d(channels, filters, (1, 2, 3), padding=(0, 1, 1))
         self.back1 = nn.ConvTranspose1d(channels, filters, 4, stride=3, padding=1, dilation=2)
         self.back2 = nn.ConvTranspose2d(channels, channels, (3, 2), stride=(2, 3), padding=1, groups=channels)
-        self.back3 = nn.ConvTranspose3d(channels, filters, 3, stride=2, padding=1, output_padding=1, bias=False)
+        self.back3 = nn.ConvTranspose3d(
+            channels, filters, 3, stride=2, padding=1, output_padding=1, bias=False
+        )
         self.bilinear = nn.Linear(channels, filters)
 
     def forward(self, line, image, volume):

@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -7,7 +7,9 @@ class Model(nn.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride, dilation):
         super().__init__()
-        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, stride=stride, dilation=dilation, bias=False)
+        self.conv = nn.Conv1d(
+            in_channels, out_channels, kernel_size, stride=stride, dilation=dilation, bias=False
+        )
 
     def forward(self, x):
         return self.conv(x)

@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -7,7 +7,9 @@ class Model(nn.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, padding):
         super().__init__()
-        self.depthwise = nn.Conv2d(in_channels, in_channels, kernel_size, padding=padding, groups=in_channels, bias=False)
+        self.depthwise = nn.Conv2d(
+            in_channels, in_channels, kernel_size, padding=padding, groups=in_channels, bias=False
+        )
         self.pointwise = nn.Conv2d(in_channels, out_channels, kernel_size=1, bias=False)
 
     def forward(self, x):

@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -7,7 +7,9 @@ class Model(nn.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size):
         super().__init__()
-        self.conv = nn.ConvTranspose1d(in_channels, out_channels, kernel_size, stride=2, padding=1, dilation=2, bias=False)
+        self.conv = nn.ConvTranspose1d(
+            in_channels, out_channels, kernel_size, stride=2, padding=1, dilation=2, bias=False
+        )
 
     def forward(self, x):
         return self.conv(x)

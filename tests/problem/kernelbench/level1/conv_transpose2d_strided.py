@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -7,7 +7,16 @@ class Model(nn.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, groups):
         super().__init__()
-        self.conv = nn.ConvTranspose2d(in_channels, out_channels, kernel_size, stride=(2, 3), padding=(1, 2), dilation=(2, 1), groups=groups, bias=False)
+        self.conv = nn.ConvTranspose2d(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride=(2, 3),
+            padding=(1, 2),
+            dilation=(2, 1),
+            groups=groups,
+            bias=False,
+        )
 
     def forward(self, x):
         return self.conv(x)

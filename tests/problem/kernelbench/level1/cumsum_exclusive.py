@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -10,7 +10,9 @@ class Model(nn.Module):
         self.dim = dim
 
     def forward(self, x):
-        before = torch.cat((torch.zeros_like(x.select(self.dim, 0).unsqueeze(self.dim)), x), dim=self.dim)[:, :-1]
+        before = torch.cat((torch.zeros_like(x.select(self.dim, 0).unsqueeze(self.dim)), x), dim=self.dim)[
+            :, :-1
+        ]
         return torch.cumsum(before, dim=self.dim)
 
 

@@ -1,6 +1,6 @@
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
+from torch import nn
 
 
 class Model(nn.Module):
@@ -20,7 +20,10 @@ dim = 1
 
 def get_inputs():
     scale = torch.rand(())
-    return [(torch.rand(batch_size, *input_shape) * scale).softmax(dim=-1), torch.rand(batch_size, *input_shape).softmax(dim=-1)]
+    return [
+        (torch.rand(batch_size, *input_shape) * scale).softmax(dim=-1),
+        torch.rand(batch_size, *input_shape).softmax(dim=-1),
+    ]
 
 
 def get_init_inputs():

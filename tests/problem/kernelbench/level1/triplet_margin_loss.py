@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -20,7 +20,11 @@ dim = 1
 
 def get_inputs():
     scale = torch.rand(())
-    return [torch.rand(batch_size, *input_shape) * scale, torch.rand(batch_size, *input_shape), torch.rand(batch_size, *input_shape)]
+    return [
+        torch.rand(batch_size, *input_shape) * scale,
+        torch.rand(batch_size, *input_shape),
+        torch.rand(batch_size, *input_shape),
+    ]
 
 
 def get_init_inputs():

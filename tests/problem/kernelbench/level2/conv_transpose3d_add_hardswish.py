@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -7,7 +7,14 @@ class Model(nn.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride, padding, output_padding, bias_shape):
         super().__init__()
-        self.conv_transpose = nn.ConvTranspose3d(in_channels, out_channels, kernel_size, stride=stride, padding=padding, output_padding=output_padding)
+        self.conv_transpose = nn.ConvTranspose3d(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+        )
         self.bias = nn.Parameter(torch.randn(bias_shape))
 
     def forward(self, x, add_input):

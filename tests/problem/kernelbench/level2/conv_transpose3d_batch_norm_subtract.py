@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -7,7 +7,9 @@ class Model(nn.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride, padding):
         super().__init__()
-        self.conv_transpose = nn.ConvTranspose3d(in_channels, out_channels, kernel_size, stride=stride, padding=padding, bias=True)
+        self.conv_transpose = nn.ConvTranspose3d(
+            in_channels, out_channels, kernel_size, stride=stride, padding=padding, bias=True
+        )
         self.batch_norm = nn.BatchNorm3d(out_channels)
 
     def forward(self, x):

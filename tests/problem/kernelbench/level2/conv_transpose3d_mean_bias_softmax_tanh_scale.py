@@ -1,5 +1,5 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
@@ -7,7 +7,9 @@ class Model(nn.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride, padding, scaling_factor):
         super().__init__()
-        self.conv_transpose = nn.ConvTranspose3d(in_channels, out_channels, kernel_size, stride=stride, padding=padding)
+        self.conv_transpose = nn.ConvTranspose3d(
+            in_channels, out_channels, kernel_size, stride=stride, padding=padding
+        )
         self.bias = nn.Parameter(torch.randn(1, out_channels, 1, 1, 1))
         self.scaling_factor = scaling_factor
 

@@ -1,13 +1,25 @@
 import torch
-import torch.nn as nn
+from torch import nn
 
 
 class Model(nn.Module):
     """Transposed convolution, sum, layer norm, average pool, GELU."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, sum_weight, norm_shape, pool_kernel_size):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        padding,
+        sum_weight,
+        norm_shape,
+        pool_kernel_size,
+    ):
         super().__init__()
-        self.conv_transpose = nn.ConvTranspose3d(in_channels, out_channels, kernel_size, stride=stride, padding=padding)
+        self.conv_transpose = nn.ConvTranspose3d(
+            in_channels, out_channels, kernel_size, stride=stride, padding=padding
+        )
         self.sum_weight = nn.Parameter(torch.tensor(sum_weight))
         self.norm = nn.LayerNorm(norm_shape)
         self.avg_pool = nn.AvgPool3d(kernel_size=pool_kernel_size)
