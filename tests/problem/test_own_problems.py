@@ -1,4 +1,4 @@
-"""Problems of a user's own: the template, and the worked example of docs/problems.md from nothing to a faster kernel."""
+"""Problems of a user's own: the template, and the example of docs/problems.md, from nothing to a faster kernel."""
 
 from __future__ import annotations
 

@@ -65,11 +65,13 @@ _TYPES = {
 }  # fmt: skip
 _PARTS_OF_PAIRS = ("values", "places")
 # Names that a value of forward must not have: of C++, and of the library.
-_RESERVED = frozenset(
-    "auto bool case char class const default delete do double else enum float for forward if int long namespace new "
-    "operator private public register return short signed static struct switch template this torch typename union "
-    "unsigned using void while at c10 std make apply combine joined reduced write filled".split()
-)
+_RESERVED = {
+    "auto", "bool", "case", "char", "class", "const", "default", "delete", "do", "double", "else", "enum",
+    "float", "for", "forward", "if", "int", "long", "namespace", "new", "operator", "private", "public",
+    "register", "return", "short", "signed", "static", "struct", "switch", "template", "this", "torch",
+    "typename", "union", "unsigned", "using", "void", "while", "at", "c10", "std", "make", "apply", "combine",
+    "joined", "reduced", "write", "filled",
+}  # fmt: skip
 
 
 def kernel_text(trace: Trace, title: str) -> str:

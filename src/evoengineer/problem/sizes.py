@@ -106,17 +106,18 @@ def seen_sizes(constants: Sizes, trial: Trial) -> list[str]:
     """Constants that show in the shape of an argument. Others (a pool's window, a norm's groups) no kernel receives:
     were they varied, none could be right."""
     own = trial(constants)
-    seen = []
-    for name, size in constants.items():
-        others = (size * 2, size // 2, *_ODD, size + 1)
-        costs = [trial({**constants, name: other}) for other in others if other not in (size, 0)]
-        if (
-            own is None
-            or all(cost is None for cost in costs)
-            or any(cost and cost.shapes != own.shapes for cost in costs)
-        ):
-            seen.append(name)
-    return seen
+    return [name for name in constants if own is None or not _is_hidden(name, constants, own, trial)]
+
+
+def _is_hidden(name: str, constants: Sizes, own: Cost, trial: Trial) -> bool:
+    """Does the model run with other values, and does none of them show?"""
+    size, runs = constants[name], False
+    for other in (size // 2, *_ODD, size + 1, size * 2):
+        cost = trial({**constants, name: other}) if other not in (size, 0) else None
+        if cost is not None and cost.shapes != own.shapes:
+            return False
+        runs = runs or cost is not None
+    return runs
 
 
 def bench_sizes(constants: Sizes, seen: list[str], trial: Trial) -> Sizes:
