@@ -19,7 +19,7 @@ from evoengineer.experiment.suite import judge_baselines
 from evoengineer.judge import JudgeOptions
 
 WANTED = 0.9
-_AT_ONCE = 8  # files that share processes
+_AT_ONCE = 4  # files that share processes
 
 
 def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:

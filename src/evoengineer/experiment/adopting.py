@@ -10,6 +10,7 @@ place and moved there when the baseline is valid: what is there was judged.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,7 @@ cases = [
 distributions = {distributions}
 """
 
+_HAS_CASES = re.compile(r"^cases\s*[:=]", re.MULTILINE)
 _INSTEAD = "`evolve` works on the file without a baseline, too; or write one and give it with --baseline."
 
 
@@ -85,8 +87,9 @@ def draft(file: Path, folder: Path) -> Problem:
     if problem.form != "kernelbench":
         raise UsageError(f"{file} is no KernelBench file: it defines no Model and get_inputs")
     folder.mkdir(parents=True)
-    source = file.read_text(encoding="utf-8").rstrip()
-    (folder / "problem.py").write_text(source + _settings_text(problem), encoding="utf-8")
+    source = problem.path.read_text(encoding="utf-8").rstrip()
+    settings = "\n" if _HAS_CASES.search(source) else _settings_text(problem)  # the file's own stay
+    (folder / "problem.py").write_text(source + settings, encoding="utf-8")
     return problem
 
 
