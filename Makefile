@@ -3,6 +3,7 @@
 #   make demo     judge a kernel and evolve a faster one   make lint     style, types and the import graph
 #   make test     the test suite                          make fuzz     random examples and random kernels
 #   make bench    the speed ratios                        make docs     the examples in README.md and docs/ again
+#   make adoption    KernelBench files that get a valid baseline, counted
 #   make integrity   hostile kernels must be caught, honest ones must pass
 #
 # PYTHON=... chooses the interpreter (3.11 or newer), TESTS=... the tests to run, JOBS=... how many at once,
@@ -25,13 +26,13 @@ TORCH := torch==2.13.0
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: setup demo test integrity lint fuzz format docs bench clean help
+.PHONY: setup demo test adoption integrity lint fuzz format docs bench clean help
 
 setup: $(STAMP)
 	@echo "ready: make demo | make test | make lint | make fuzz | make bench"
 
 help:
-	@sed -n '1,9s/^# \{0,1\}//p' Makefile
+	@sed -n '1,10s/^# \{0,1\}//p' Makefile
 
 demo: $(STAMP)
 	$(BIN)/evoengineer judge examples/softmax_warp.cu --problem softmax
@@ -39,6 +40,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+adoption: $(STAMP)
+	$(BIN)/python scripts/adoption.py tests/problem/kernelbench
 
 integrity: $(STAMP)
 	$(BIN)/evoengineer integrity --workers $(JOBS)

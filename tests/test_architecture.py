@@ -27,6 +27,7 @@ HOUSE: Floors = (
     ("propose",),
     ("archive",),
     ("judge",),
+    ("baseline",),
     ("problem",),
     ("suites",),
     ("kernel",),

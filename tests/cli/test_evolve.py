@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from tests.search.scripted import ScriptedJudge, reply, task
 
 from evoengineer.cli import main
 from evoengineer.experiment import run as session
+from evoengineer.judge.verdict import Timing
 from evoengineer.propose.fake_endpoint import Answer, FakeEndpoint, by_number
+from evoengineer.report.summary import without_baseline
 from evoengineer.report.view import LiveView, progress_rows
 from evoengineer.search.progress import Progress
 
@@ -287,3 +290,33 @@ def test_ctrl_c_finishes_cleanly(tmp_path: Path) -> None:
         kept = archive.connection.execute("SELECT count(*) FROM replies").fetchone()[0]
         assert kept == asked, "what was paid for is kept"
         assert archive.run("r").ending == "interrupted"
+
+
+def test_a_run_without_a_baseline_says_so_and_starts_from_the_first_valid_kernel(
+    endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "gather_task", lambda settings: task(name=settings.problem, baseline=""))
+    assert evolve(endpoint, "--trials", "2", "--name", "r") == 0
+    out = capsys.readouterr().out
+    assert "toy has no baseline kernel: the search starts from the model's first valid one" in out
+    assert "problems adopt" in out
+    assert "best      98.00 us simulated" in out
+
+
+def test_without_a_baseline_pytorch_and_the_light_are_what_there_is() -> None:
+    timing = Timing(
+        device="sim:rtx4090",
+        simulated=True,
+        time_us=20.0,
+        interval_us=(20.0, 20.0),
+        baseline_us=None,
+        speedup=None,
+        speedup_interval=None,
+        pytorch_us=50.0,
+        speed_of_light_us=5.0,
+    )
+    assert without_baseline(timing) == [
+        "PyTorch   50.00 us; 2.50x its speed",
+        "light     5.00 us (25% of its speed reached)",
+    ]
+    assert without_baseline(replace(timing, pytorch_us=None))[0].startswith("light")

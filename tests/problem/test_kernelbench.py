@@ -167,3 +167,67 @@ def test_a_product_has_a_light_of_its_operations(tmp_path: Path) -> None:
 def test_products_that_algebra_folds_away_raise_no_wall(forward: str, tmp_path: Path) -> None:
     path = write(tmp_path, forward, "torch.rand(N, N), torch.rand(N, N)", "N = 1024")
     assert light_us(path) < 13
+
+
+@pytest.mark.parametrize(
+    "init, given, hidden",
+    [
+        ("self.layer = nn.AvgPool2d(sizes[0])", "window", "window"),
+        ("self.layer = nn.GroupNorm(sizes[0], sizes[1])", "groups, features", "groups"),
+    ],
+)
+def test_sizes_that_no_kernel_receives_stay(init: str, given: str, hidden: str, tmp_path: Path) -> None:
+    constants = "batch = 16\nfeatures = 64\nside = 96\nwindow = 11\ngroups = 16"
+    path = write(
+        tmp_path, "return self.layer(x)", "torch.rand(batch, features, side, side)", constants, init, given
+    )
+    problem = load(path).problem
+    own = {"window": 11, "groups": 16}[hidden]
+    assert {case[hidden] for case in problem.cases} == {own}
+    assert len({case["batch"] for case in problem.check_cases}) > 2
+
+
+@pytest.mark.parametrize(
+    "forward", ["return self.drop(x) * 2", "return nn.functional.dropout(x, 0.5, self.training) * 2"]
+)
+def test_dropout_is_off(forward: str, tmp_path: Path) -> None:
+    path = write(
+        tmp_path, forward, "torch.rand(batch, dim)", "batch = 16\ndim = 64", "self.drop = nn.Dropout(0.5)"
+    )
+    live = load(path)
+    case = live.problem.check_cases[0]
+    inputs = live.inputs(case, Distribution.OWN, 1)
+    (output,) = live.outputs(case, inputs, double=False)
+    assert torch.equal(output, inputs["input0"] * 2)
+
+
+def test_chance_in_forward_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "return x + torch.rand_like(x)", "torch.rand(batch, dim)", "batch = 16\ndim = 64")
+    with pytest.raises(UsageError, match="other results each time"):
+        load(path)
+
+
+def test_training_changes_no_argument(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "return self.norm(x)",
+        "torch.rand(batch, features, side)",
+        "batch = 16\nfeatures = 64\nside = 96",
+        "self.norm = nn.BatchNorm1d(sizes[0])",
+        "features",
+    )
+    live = load(path)
+    case = live.problem.check_cases[0]
+    inputs = live.inputs(case, Distribution.OWN, 1)
+    before = {name: value.clone() for name, value in inputs.items()}
+    first, second = (live.outputs(case, inputs, double=False)[0] for _ in range(2))
+    assert torch.equal(first, second)
+    assert all(torch.equal(value, before[name]) for name, value in inputs.items())
+    assert "norm_running_mean" in live.optional
+
+
+def test_a_missing_package_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("from einops_that_nobody_has.layers import Rearrange\n")
+    with pytest.raises(UsageError, match="needs the Python package 'einops_that_nobody_has'.*pip install"):
+        open_live(path, "model")

@@ -66,7 +66,7 @@ def _run_to_end(run: Run, changes: Mapping[str, Any], *, plain: bool) -> int:
     """The exit code is 0 unless the run was cut short by the user, or by a failure of the proposer or the machine."""
     from evoengineer.archive.store import Archive
     from evoengineer.report.export import write_best
-    from evoengineer.report.summary import summary_text
+    from evoengineer.report.summary import no_baseline_text, summary_text
     from evoengineer.report.view import open_view
     from evoengineer.search.endings import Ending
 
@@ -74,11 +74,14 @@ def _run_to_end(run: Run, changes: Mapping[str, Any], *, plain: bool) -> int:
     title = f"{run.id}: {record.problem}, {record.method}, {record.proposer}, {record.device}"
     view = open_view(title, plain=plain)
     view.say(title)
+    if not record.task.get("baseline"):
+        view.say(no_baseline_text(record.problem))
     with view, interruptible() as on_loop:
         result = run.work(changes, observer=view, on_loop=on_loop)
     with Archive(run.archive) as archive:
         path = write_best(archive, run.id)
-    print(summary_text(run.summary, path), flush=True)
+    best = run.best
+    print(summary_text(run.summary, path, best.verdict.timing if best else None), flush=True)
     if result.ending is Ending.INTERRUPTED:
         print(f"  continue with: evoengineer resume {run.id}")
         return 128 + signal.SIGINT

@@ -1,9 +1,10 @@
-"""`evoengineer problems …`: what can be optimised."""
+"""`evoengineer problems …`: what can be optimised, and how to get problems of one's own."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
-    """Declare `problems`, `problems list`, `problems show` and `problems check`."""
-    problems = groups.add_parser("problems", help="list, explain and check problems")
+    """Declare `problems` and its commands: list, show, check, new and adopt."""
+    problems = groups.add_parser("problems", help="list, explain, check and make problems")
     problems.set_defaults(command=list_command, json=False)
     commands = problems.add_subparsers(metavar="COMMAND", parser_class=type(problems))
     listing = commands.add_parser("list", help="list the problems that ship with EvoEngineer")
@@ -35,6 +36,20 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         "--no-mutants", action="store_true", help="leave out the mutation score, which takes a minute or so"
     )
     check.set_defaults(command=check_command)
+    new = commands.add_parser("new", help="write a template of a problem, with a baseline, to start from")
+    new.add_argument("name", metavar="NAME", help="of the problem and of its folder")
+    new.add_argument("--out", type=Path, metavar="DIR", help="the folder to make (default: NAME)")
+    new.set_defaults(command=new_command)
+    adopt = commands.add_parser(
+        "adopt", help="make a problem folder of a KernelBench file, with a generated baseline that was judged"
+    )
+    adopt.add_argument(
+        "file", metavar="FILE.py", type=Path, help="with Model, get_inputs and get_init_inputs"
+    )
+    adopt.add_argument(
+        "--out", type=Path, metavar="DIR", help="the folder to make (default: the file's name)"
+    )
+    adopt.set_defaults(command=adopt_command)
 
 
 def list_command(options: argparse.Namespace) -> int:
@@ -84,6 +99,28 @@ def check_command(options: argparse.Namespace) -> int:
     if not verdict.valid:
         return 1
     return 0 if options.no_mutants else _mutation_score(description)
+
+
+def new_command(options: argparse.Namespace) -> int:
+    """Write the template and say what to do with it."""
+    from evoengineer.problem.template import write_template
+
+    folder = write_template(options.name, options.out)
+    print(f"{folder}: problem.py and baseline.cu, to be edited; docs/problems.md explains them")
+    print(f"  then: evoengineer problems check {folder}")
+    print(f"        evoengineer evolve {folder}")
+    return 0
+
+
+def adopt_command(options: argparse.Namespace) -> int:
+    """Make the folder and say how fast its baseline is."""
+    from evoengineer.experiment.adopting import adopt
+
+    adopted = adopt(options.file, options.out, say=lambda text: print(text, flush=True))
+    print(f"{adopted.folder}: baseline is {adopted.verdict.outcome}: {adopted.verdict.summary}")
+    print("  problem.py (reference, cases, distributions) and baseline.cu are yours to edit")
+    print(f"  then: evoengineer evolve {adopted.folder}")
+    return 0
 
 
 def _mutation_score(description: Description) -> int:

@@ -2,7 +2,11 @@
 
 Parameters and buffers follow the inputs as arguments, in `state_dict` order. Such a file has one shape and one kind
 of inputs, which is too little to judge by: `sizes.py` finds check cases and a bench case that fits, `widening.py`
-draws inputs that tell right from wrong. Both change only what the model itself accepts.
+draws inputs that tell right from wrong. Both change only what the model itself accepts. A file may also say itself
+what it is judged by, in `cases`, `distributions` and `tolerance`: `problems adopt` writes such files.
+
+What is drawn inside `forward` cannot be compared: dropout layers are off, as for inference. Everything else is as
+the file has it; a batch norm of a model in training uses the batch's own statistics.
 """
 
 from __future__ import annotations
@@ -14,12 +18,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
 from evoengineer.errors import UsageError
-from evoengineer.problem.live import as_outputs, widened
+from evoengineer.problem.live import Call, as_outputs, check_cases, widened
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
-from evoengineer.problem.sizes import Cost, Sizes, bench_sizes, check_sizes, resized, size_constants
+from evoengineer.problem.sizes import (
+    Cost,
+    Sizes,
+    bench_sizes,
+    check_sizes,
+    resized,
+    seen_sizes,
+    size_constants,
+)
 from evoengineer.problem.widening import Modes, Widened, accepted_modes, lively
 from evoengineer.problem.work import Work, count_work
 
@@ -32,16 +45,17 @@ class KernelBenchProblem:
 
     def __init__(self, module: types.ModuleType, path: Path, name: str, baseline: Path | None) -> None:
         self._module, self._path = module, path
+        self._inference = False  # the whole model, where leaving out dropout layers is not enough
         constants = size_constants(module)
         self._device = "meta"  # where costs are counted: nothing is computed there
         if self._cost(constants) is None:  # not every model takes tensors without contents
             self._device = "cpu"
             self._explain_failure()
-        bench = Case.bench(**bench_sizes(constants, self._cost))
-        checks = [Case.check(**sizes) for sizes in check_sizes(constants, self._cost, self._runs)]
-        checks = checks or [Case.check(**bench.sizes)]
-        self._modes = self._accepted(checks)
-        beside = path.with_suffix(".cu")
+        checks, bench = self._cases(constants)
+        self._leave_out_chance(checks[0])
+        self._modes = self._chosen_modes(checks)
+        beside = path.with_name("baseline.cu") if path.name == "problem.py" else path.with_suffix(".cu")
+        self.optional = self._state_names(checks[0])
         scaled = dict(bench.sizes) != constants
         self.problem = Problem(
             name=name,
@@ -49,11 +63,65 @@ class KernelBenchProblem:
             title=_title(module, path) + (f" (bench scaled down: {bench.name})" if scaled else ""),
             reference_source=path.read_text(encoding="utf-8"),
             cases=(*checks, bench),
-            tolerance=Tolerance(),
+            tolerance=getattr(module, "tolerance", Tolerance()),
             distributions=tuple(self._modes),
             baseline=baseline or (beside if beside.exists() else None),
             form="kernelbench",
         )
+
+    def _cases(self, constants: Sizes) -> tuple[list[Case], Case]:
+        """Those that the file has, else made from its constants."""
+        if hasattr(self._module, "cases"):
+            cases = tuple(self._module.cases)
+            check_cases(self._path, cases)
+            unknown = {name for case in cases for name in case.sizes if name not in constants}
+            if unknown:
+                raise UsageError(
+                    f"{self._path}: cases: no constant {', '.join(sorted(unknown))} in the file that get_inputs or "
+                    f"get_init_inputs uses; there are: {', '.join(constants) or 'none'}"
+                )
+            return [case for case in cases if case.kind is CaseKind.CHECK], next(
+                case for case in cases if case.kind is CaseKind.BENCH
+            )
+        seen = seen_sizes(constants, self._cost)
+        bench = Case.bench(**bench_sizes(constants, seen, self._cost))
+        checks = [Case.check(**sizes) for sizes in check_sizes(constants, seen, self._cost, self._runs)]
+        return checks or [Case.check(**bench.sizes)], bench
+
+    def _leave_out_chance(self, case: Case) -> None:
+        """Two runs of forward have to agree; if they do not, the model is used as for inference."""
+        for self._inference in (False, True):
+            inputs = self._inputs(case, Distribution.OWN, (), 0)
+            runs = []
+            for seed in (1, 2):
+                torch.manual_seed(seed)
+                runs.append(self.outputs(case, inputs, double=False))
+            if all(_same(a, b) for a, b in zip(*runs, strict=True)):
+                return
+        raise UsageError(
+            f"{self._path}: Model gives other results each time: no kernel can be compared with it"
+        )
+
+    def _chosen_modes(self, checks: list[Case]) -> dict[Distribution, Modes]:
+        """How random calls follow each distribution: those of the file's own list, else all that it takes."""
+        found = self._accepted(checks)
+        if not hasattr(self._module, "distributions"):
+            return found
+        wanted = [Distribution(each) for each in self._module.distributions]
+        missing = [each for each in wanted if each not in found]
+        if missing or not wanted:
+            raise UsageError(
+                f"{self._path}: distributions: {', '.join(missing) or 'none given'}; "
+                f"the reference takes {', '.join(found)}"
+            )
+        return {each: found[each] for each in wanted}
+
+    def _state_names(self, case: Case) -> frozenset[str]:
+        with resized(self._module, case.sizes), _WithoutGpu():
+            model = self._model()
+            count = len(model.state_dict())
+        names = list(self._inputs(case, Distribution.OWN, (), 0))
+        return frozenset(names[len(names) - count :])
 
     # -- the live side -----------------------------------------------------------------------------
 
@@ -81,31 +149,41 @@ class KernelBenchProblem:
 
     def outputs(self, case: Case, inputs: Mapping[str, Any], *, double: bool) -> tuple[torch.Tensor, ...]:
         with resized(self._module, case.sizes), _WithoutGpu(), torch.no_grad():
-            model, given = self._with_state(list(inputs.values()))
-            if double:
-                model, given = model.double(), [widened(value) for value in given]
-            return as_outputs(model(*given), self._path)
+            model = self._model()
+            state, given = _with_state(model, list(inputs.values()), double)
+            return as_outputs(functional_call(model.double() if double else model, state, given), self._path)
+
+    def call(self, case: Case) -> Call:
+        with resized(self._module, case.sizes), _WithoutGpu():
+            model = self._model()
+        names, buffers = _state_of(model)
+
+        def run(inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+            state, given = _split(names, buffers, list(inputs.values()))
+            with resized(self._module, case.sizes), _WithoutGpu():
+                return as_outputs(functional_call(model, state, given), self._path)
+
+        return run
 
     def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
         with resized(self._module, case.sizes), _WithoutGpu(), torch.no_grad():
-            model, given = self._with_state(list(inputs.values()))
+            model = self._model()
+            state, given = _with_state(model, list(inputs.values()), False)
             return count_work(
-                [*given, *model.state_dict().values()], lambda: as_outputs(model(*given), self._path)
+                [*given, *state.values()],
+                lambda: as_outputs(functional_call(model, state, given), self._path),
             )
-
-    def _with_state(self, values: list[Any]) -> tuple[Any, list[Any]]:
-        """The model with the state that is among the arguments, and the other arguments."""
-        model = self._model()
-        state = model.state_dict()
-        count = len(values) - len(state)
-        model.load_state_dict(dict(zip(state, values[count:], strict=True)))
-        return model, values[:count]
 
     def _model(self) -> Any:
         given = self._module.get_init_inputs() if hasattr(self._module, "get_init_inputs") else []
         if len(given) == 2 and isinstance(given[0], list) and isinstance(given[1], dict):
-            return self._module.Model(*given[0], **given[1])
-        return self._module.Model(*given)
+            model = self._module.Model(*given[0], **given[1])
+        else:
+            model = self._module.Model(*given)
+        for each in model.modules():
+            if self._inference or isinstance(each, torch.nn.modules.dropout._DropoutNd):
+                each.training = False
+        return model
 
     # -- what the model accepts --------------------------------------------------------------------
 
@@ -160,6 +238,7 @@ class KernelBenchProblem:
             bytes=total,
             flops=work.flops,
             largest=max((each.numel() for each in largest), default=0),
+            shapes=tuple(tuple(each.shape) for each in (*main, *model.state_dict().values())),
             aligned=all(
                 each.shape[-1] * each.element_size() % _VECTOR_BYTES == 0 for each in largest if each.dim()
             ),
@@ -199,6 +278,28 @@ class _WithoutGpu(TorchFunctionMode):
         if getattr(func, "__name__", "") == "cuda" and args:
             return args[0]
         return func(*args, **kwargs)
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Equal, where both are no numbers as well."""
+    return one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
+
+
+def _with_state(model: Any, values: list[Any], double: bool) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """The state that is among a model's arguments, and the others; in float64 if `double`."""
+    return _split(*_state_of(model), [widened(value) for value in values] if double else values)
+
+
+def _state_of(model: Any) -> tuple[list[str], set[str]]:
+    """Names in state_dict order, and which of them are buffers."""
+    return list(model.state_dict()), {name for name, _ in model.named_buffers()}
+
+
+def _split(names: list[str], buffers: set[str], values: list[Any]) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """State by name, and the other arguments. Buffers are copies: a model in training writes to them."""
+    count = len(values) - len(names)
+    state = dict(zip(names, values[count:], strict=True))
+    return {n: v.clone() if n in buffers else v for n, v in state.items()}, tuple(values[:count])
 
 
 def _title(module: types.ModuleType, path: Path) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,10 +24,14 @@ from evoengineer.problem.work import Work, count_work
 _SETTINGS = ("cases", "tolerance", "distributions", "flops", "moved_bytes", "fast_math", "half_operators")
 
 
+Call = Callable[[Mapping[str, Any]], tuple[torch.Tensor, ...]]
+
+
 class Live(Protocol):
     """The live side of a problem."""
 
     problem: Problem
+    optional: frozenset[str]  # arguments that need not matter
 
     def inputs(self, case: Case, distribution: Distribution, seed: int) -> dict[str, Any]:
         """Arguments by name, in `forward`'s order."""
@@ -43,6 +47,10 @@ class Live(Protocol):
 
     def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
         """What the reference does to get its result, and the result."""
+        ...
+
+    def call(self, case: Case) -> Call:
+        """The reference alone, everything that it needs besides its arguments made before."""
         ...
 
 
@@ -65,6 +73,11 @@ def _run(path: Path) -> types.ModuleType:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except UsageError:
         raise
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        raise UsageError(
+            f"{path}: needs the Python package {package!r}, which is not installed: pip install {package}"
+        ) from error
     except Exception as error:
         raise UsageError(f"{path}: the file cannot be loaded: {type(error).__name__}: {error}") from error
     return module
@@ -81,8 +94,9 @@ class FolderProblem:
                     "a KernelBench file defines Model, get_inputs and get_init_inputs."
                 )
         self._module = module
+        self.optional: frozenset[str] = frozenset()
         cases = tuple(module.cases)
-        _check_cases(path, cases)
+        check_cases(path, cases)
         settings = {setting: getattr(module, setting) for setting in _SETTINGS if hasattr(module, setting)}
         beside = path.parent / "baseline.cu"
         self.problem = Problem(
@@ -123,6 +137,9 @@ class FolderProblem:
     def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
         return count_work(inputs.values(), lambda: self.outputs(case, inputs, double=False))
 
+    def call(self, case: Case) -> Call:
+        return lambda inputs: self.outputs(case, inputs, double=False)
+
 
 def _has_source(module: types.ModuleType) -> bool:
     try:
@@ -132,7 +149,8 @@ def _has_source(module: types.ModuleType) -> bool:
     return True
 
 
-def _check_cases(path: Path, cases: tuple[Any, ...]) -> None:
+def check_cases(path: Path, cases: tuple[Any, ...]) -> None:
+    """Are there enough, and one to be timed by?"""
     if not all(isinstance(case, Case) for case in cases):
         raise UsageError(f"{path}: cases must be a list of Case.check(…) and Case.bench(…)")
     benches = [case for case in cases if case.kind is CaseKind.BENCH]

@@ -17,8 +17,9 @@ from typing import Any
 
 Sizes = dict[str, int]
 
-MOST_BENCH_BYTES = 192 << 20
-MOST_BENCH_FLOPS = 8e9
+# A kernel is judged whole on the simulated GPU, which takes about as long as a loop of C: seconds for these.
+MOST_BENCH_BYTES = 64 << 20
+MOST_BENCH_FLOPS = 1 << 31
 _MOST_CHECK_BYTES = 1 << 20
 _MOST_CHECK_FLOPS = 4e6
 _SEVERAL_TILES = 1200  # elements of the largest tensor
@@ -51,6 +52,7 @@ class Cost:
     bytes: int  # inputs, state and outputs
     flops: int
     largest: int  # elements of the largest input or output
+    shapes: tuple[tuple[int, ...], ...]  # of inputs and state: what a kernel can see of the sizes
     aligned: bool  # rows of the main tensors are whole numbers of 16-byte vectors
 
 
@@ -100,23 +102,41 @@ def resized(module: types.ModuleType, sizes: Mapping[str, int]) -> Iterator[None
             setattr(module, name, value)
 
 
-def bench_sizes(constants: Sizes, trial: Trial) -> Sizes:
+def seen_sizes(constants: Sizes, trial: Trial) -> list[str]:
+    """Constants that show in the shape of an argument. Others (a pool's window, a norm's groups) no kernel receives:
+    were they varied, none could be right."""
+    own = trial(constants)
+    return [name for name in constants if own is None or not _is_hidden(name, constants, own, trial)]
+
+
+def _is_hidden(name: str, constants: Sizes, own: Cost, trial: Trial) -> bool:
+    """Does the model run with other values, and does none of them show?"""
+    size, runs = constants[name], False
+    for other in (size // 2, *_ODD, size + 1, size * 2):
+        cost = trial({**constants, name: other}) if other not in (size, 0) else None
+        if cost is not None and cost.shapes != own.shapes:
+            return False
+        runs = runs or cost is not None
+    return runs
+
+
+def bench_sizes(constants: Sizes, seen: list[str], trial: Trial) -> Sizes:
     """The file's own; sizes of more than a simulated GPU can run are halved, the largest first."""
     sizes, cost = dict(constants), trial(constants)
     while cost is not None and (cost.bytes > MOST_BENCH_BYTES or cost.flops > MOST_BENCH_FLOPS):
-        found = next(_smaller(sizes, cost, trial), None)
+        found = next(_smaller(sizes, seen, cost, trial), None)
         if found is None:
             break
         sizes, cost = found
     return sizes
 
 
-def _smaller(sizes: Sizes, cost: Cost, trial: Trial) -> Iterator[tuple[Sizes, Cost]]:
+def _smaller(sizes: Sizes, seen: list[str], cost: Cost, trial: Trial) -> Iterator[tuple[Sizes, Cost]]:
     """Cheaper versions: one size halved, the largest first; then all that are equal to it, as they may belong
     together."""
-    largest_first = sorted(sizes, key=lambda name: -sizes[name])
+    largest_first = sorted(seen, key=lambda name: -sizes[name])
     alone = [[name] for name in largest_first]
-    together = [[name for name in sizes if sizes[name] == sizes[first]] for first in largest_first]
+    together = [[name for name in seen if sizes[name] == sizes[first]] for first in largest_first]
     for names in (*alone, *together):
         if sizes[names[0]] > 16:
             smaller = {**sizes, **{name: sizes[name] // 2 for name in names}}
@@ -125,10 +145,10 @@ def _smaller(sizes: Sizes, cost: Cost, trial: Trial) -> Iterator[tuple[Sizes, Co
                 yield smaller, halved
 
 
-def check_sizes(constants: Sizes, trial: Trial, runs: Runs) -> list[Sizes]:
+def check_sizes(constants: Sizes, seen: list[str], trial: Trial, runs: Runs) -> list[Sizes]:
     """Up to five, each of a kind of its own; none if the model takes no other sizes."""
     found: list[Sizes] = []
-    groups = _groups(constants, trial)
+    groups = _groups(constants, seen, trial)
 
     def fits(cost: Cost | None) -> bool:
         return cost is not None and cost.bytes <= _MOST_CHECK_BYTES and cost.flops <= _MOST_CHECK_FLOPS
@@ -149,19 +169,19 @@ def check_sizes(constants: Sizes, trial: Trial, runs: Runs) -> list[Sizes]:
     first(_ALIGNED, lambda cost: several_tiles(cost) and cost.aligned) or first(_ALIGNED, several_tiles)
     first(_LEAST, lambda cost: True)
     if len(found) < 3:
-        found += list(_halvings(constants, lambda sizes: fits(trial(sizes)) and runs(sizes)))[
+        found += list(_halvings(constants, seen, lambda sizes: fits(trial(sizes)) and runs(sizes)))[
             : 3 - len(found)
         ]
     return found
 
 
-def _groups(constants: Sizes, trial: Trial) -> list[list[list[str]]]:
+def _groups(constants: Sizes, seen: list[str], trial: Trial) -> list[list[list[str]]]:
     """Ways to choose what varies, the best first; constants in one group are always equal.
 
     First all that may take any size by themselves (channels often may not: groups divide them); then all; all with
     those kept equal that are; then without the first ones.
     """
-    large = [name for name, size in constants.items() if size > _SMALL]
+    large = [name for name in seen if constants[name] > _SMALL]
     free = [
         name
         for name in large
@@ -190,11 +210,11 @@ def _handed_out(
             }
 
 
-def _halvings(constants: Sizes, fits: Callable[[Sizes], bool]) -> Iterator[Sizes]:
+def _halvings(constants: Sizes, seen: list[str], fits: Callable[[Sizes], bool]) -> Iterator[Sizes]:
     """Ever smaller versions of the original sizes, keeping their proportions."""
     sizes = dict(constants)
-    while any(size > _SMALL for size in sizes.values()):
-        largest = max(sizes, key=lambda name: sizes[name])
+    while any(sizes[name] > _SMALL for name in seen):
+        largest = max(seen, key=lambda name: sizes[name])
         sizes = {**sizes, largest: sizes[largest] // 2}
         if fits(sizes):
             yield sizes

@@ -61,7 +61,9 @@ class Rewriter:
         source = request.parents[0] if request.parents else request.baseline
         if not source:
             raise ProposerError(
-                "the rewriter needs a kernel to start from; this problem has no baseline", fatal=True
+                "the rewriter needs a kernel to start from, and this problem has no baseline: give one with "
+                "--baseline FILE.cu, make one with `evoengineer problems adopt`, or ask a model with --model",
+                fatal=True,
             )
         random = Random(f"{request.seed}:{request.number}:{request.prompt}:rewrite")
         steps: list[tuple[Rule, Change]] = []

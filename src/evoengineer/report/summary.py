@@ -10,10 +10,11 @@ from evoengineer.report.text import cost, duration, outcomes_text, share, speedu
 
 if TYPE_CHECKING:
     from evoengineer.archive.reading import RunSummary
+    from evoengineer.judge.verdict import Timing
 
 
-def summary_text(summary: RunSummary, best_path: Path | None) -> str:
-    """What was spent and what came of it, a line each."""
+def summary_text(summary: RunSummary, best_path: Path | None, best: Timing | None = None) -> str:
+    """What was spent and what came of it, a line each. `best` is the best kernel's timing."""
     run = summary.run
     simulated = " simulated" if DeviceName.parse(run.device).simulated else ""
     lines = [
@@ -40,8 +41,31 @@ def summary_text(summary: RunSummary, best_path: Path | None) -> str:
         )
         what = "the baseline itself" if summary.best_number == 0 else f"proposal {summary.best_number}"
         lines.append(f"  best      {summary.best_us:.2f} us{simulated}{faster} ({what})")
+    if summary.baseline_us is None and best is not None:
+        lines += [f"  {line}" for line in without_baseline(best)]
     if best_path is not None:
         lines.append(f"  kernel    {best_path}")
     if run.reason:
         lines.append(f"  {run.status}: {run.reason}")
     return "\n".join(lines)
+
+
+def without_baseline(timing: Timing) -> list[str]:
+    """What a time can be compared with where there is no baseline: PyTorch if its time is known, and the light."""
+    lines = []
+    if timing.pytorch_us is not None:
+        faster = speedup_text(timing.pytorch_us / timing.time_us)
+        lines.append(f"PyTorch   {timing.pytorch_us:.2f} us; {faster} its speed")
+    if timing.speed_of_light_us is not None:
+        share = timing.speed_of_light_us / timing.time_us
+        lines.append(f"light     {timing.speed_of_light_us:.2f} us ({share:.0%} of its speed reached)")
+    return lines
+
+
+def no_baseline_text(problem: str) -> str:
+    """Said when a run begins without one."""
+    return (
+        f"{problem} has no baseline kernel: the search starts from the model's first valid one, and there are no "
+        "speedups over a baseline. `evoengineer problems adopt` makes a folder with one of a KernelBench file; "
+        "--baseline FILE.cu gives one."
+    )

@@ -1,0 +1,72 @@
+"""How many KernelBench files can be adopted: `python scripts/adoption.py FILE_OR_FOLDER… [--limit N]`.
+
+Does what `evoengineer problems adopt` does with each file, in fewer processes: drafts the problem, has its baseline
+written and judges it. Prints a line per file and the rate at the end; the exit code is 1 below 90%. `make adoption`
+runs it on the files in tests/problem/kernelbench.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from evoengineer.errors import EvoEngineerError
+from evoengineer.experiment.adopting import draft, generated_baselines
+from evoengineer.experiment.suite import judge_baselines
+from evoengineer.judge import JudgeOptions
+
+WANTED = 0.9
+_AT_ONCE = 4  # files that share processes
+
+
+def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:
+    """Each file with what became of it; `valid…` for those that can be adopted."""
+    found: dict[Path, str] = {}
+    folders = {}
+    for file in files:
+        folder = scratch / f"{file.parent.name}-{file.stem}"
+        try:
+            draft(file, folder)
+            folders[file] = folder
+        except EvoEngineerError as error:
+            found[file] = f"no problem: {error}"
+    for file, answer in zip(list(folders), generated_baselines(list(folders.values())), strict=True):
+        if "text" in answer:
+            (folders[file] / "baseline.cu").write_text(answer["text"], encoding="utf-8")
+        else:
+            found[file] = f"no baseline: {answer['error']}"
+            del folders[file]
+    verdicts = judge_baselines([str(folder) for folder in folders.values()], JudgeOptions(workers=1))
+    for file, folder in folders.items():
+        verdict = verdicts[str(folder)]
+        found[file] = f"{verdict.outcome}: {verdict.summary}"
+    return {file: found[file] for file in files}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_FOLDER")
+    parser.add_argument("--limit", type=int, metavar="N", help="take only N of them, evenly spread")
+    options = parser.parse_args()
+    files = [
+        file for path in options.paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
+    ]
+    if options.limit and options.limit < len(files):
+        files = [files[i * len(files) // options.limit] for i in range(options.limit)]
+    valid = 0
+    with tempfile.TemporaryDirectory(prefix="adoption-") as scratch:
+        for begin in range(0, len(files), _AT_ONCE):
+            for file, outcome in adopted(files[begin : begin + _AT_ONCE], Path(scratch)).items():
+                valid += outcome.startswith("valid")
+                print(f"{file.parent.name}/{file.stem}: {outcome}", flush=True)
+    print(f"{valid} of {len(files)} files adopted with a valid baseline ({valid / len(files):.1%})")
+    return 0 if valid >= WANTED * len(files) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

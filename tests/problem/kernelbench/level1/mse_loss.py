@@ -1,0 +1,26 @@
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    """Mean squared error."""
+
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, predictions, targets):
+        return torch.mean((predictions - targets) ** 2)
+
+
+batch_size = 32768
+input_shape = (32768,)
+dim = 1
+
+
+def get_inputs():
+    scale = torch.rand(())
+    return [torch.rand(batch_size, *input_shape) * scale, torch.rand(batch_size, *input_shape)]
+
+
+def get_init_inputs():
+    return []
