@@ -19,6 +19,7 @@ from __future__ import annotations
 import queue
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -88,6 +89,9 @@ class Loop:
             self._restore()
             self._seed()
             self._work_through()
+        except Exception:
+            self._salvage()
+            raise
         except BaseException:
             self._stop.set()
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -97,6 +101,23 @@ class Loop:
         self._note_time()
         self.journal.ended(ending.status, str(ending), reason)
         return Result(ending, reason, self.progress)
+
+    def _salvage(self) -> None:
+        """Something of ours or of the user's failed. Answers under way are paid for: they are kept for `resume`."""
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        while True:
+            try:
+                event, number, value = self._inbox.get(timeout=0)
+            except queue.Empty:
+                break
+            with suppress(Exception):  # the first error is the one to report
+                if event == "replied" and self._work[number].reply is None:
+                    self._keep(self._work[number], value)
+                elif event == "attempted":
+                    self.journal.attempted(value)
+        with suppress(Exception):
+            self.journal.flush(paid=True)
 
     def _work_through(self) -> None:
         while True:
@@ -124,6 +145,10 @@ class Loop:
                 continue
             work = self._work.get(self._next_settle)
             if work is None or not work.complete:
+                break
+            if work.skipped and work.verdict is None and self._first(work) is None:
+                work.skipped = False  # what it seemed to repeat came to nothing: it stands for itself
+                self._examine(work)
                 break
             self._settle(work)
         self.journal.flush()
@@ -307,12 +332,16 @@ class Loop:
         self.observer.attempted(attempt, self.progress)
 
     def _replied(self, work: Work, reply: Reply) -> None:
+        self._keep(work, reply)
+        self._examine(work)
+
+    def _keep(self, work: Work, reply: Reply) -> None:
+        """An answer is in the archive before anything else is done with it."""
         work.parsed = parse_reply(reply.text)
         self.journal.replied(work.plan.number, reply, work.parsed)
         self.journal.flush(paid=True)
         work.reply = reply
         work.kernel = kernel_id(work.parsed.code)
-        self._examine(work)
 
     def _examine(self, work: Work) -> None:
         """Send a text to be built, unless it has no kernel or an earlier proposal has the same."""
@@ -339,6 +368,8 @@ class Loop:
     def _is_known(self, work: Work, settled: dict[str, int], field: str) -> bool:
         """Whether an earlier proposal, settled or under way, has the same text or machine code."""
         identity = getattr(work, field)
+        if not identity:
+            return False
         return identity in settled or any(
             number < work.plan.number and getattr(other, field) == identity
             for number, other in self._work.items()
@@ -407,8 +438,11 @@ class Loop:
             if build:
                 self._builds.setdefault(build, plan.number)
         if settled.kind is Kind.DUPLICATE and settled.duplicate_of is not None:
-            # Another text of the same machine code: whoever repeats it repeats the first one.
+            # Another text of the same machine code, or machine code that the compiler made anew of the same text:
+            # whoever repeats it repeats the first one.
             self._kernels.setdefault(kernel, settled.duplicate_of)
+            if build:
+                self._builds.setdefault(build, settled.duplicate_of)
         self._repeats = self._repeats + 1 if settled.kind is Kind.DUPLICATE else 0
         self._failures = self._failures + 1 if settled.kind is Kind.FAILED else 0
         self.progress.improved(self.state.best)
