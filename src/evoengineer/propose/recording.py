@@ -8,6 +8,7 @@ number. Prompts are kept in full, so that a recording can be read without the ar
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,7 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from evoengineer.errors import UsageError
-from evoengineer.propose.protocol import Estimate, Proposer, ProposerError, Reply, Request, Usage
+from evoengineer.propose.protocol import (
+    Estimate,
+    Proposer,
+    ProposerError,
+    Reply,
+    Request,
+    Usage,
+    clean_text,
+)
+from evoengineer.user_files import check_writable
 
 FORMAT = {"format": "evoengineer recording", "version": 1}
 
@@ -34,9 +44,13 @@ class Recorder:
     def __init__(self, proposer: Proposer, path: Path) -> None:
         self.proposer = proposer
         self._lock = threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _mend(path)
-        self._file = path.open("a", encoding="utf-8")
+        check_writable(path, "record")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _mend(path)
+            self._file = path.open("a", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise UsageError(f"record {path}: {error.strerror or error}") from error
         if self._file.tell() == 0:
             self._write(FORMAT)
 
@@ -81,9 +95,11 @@ class Replay:
             try:
                 reply = _reply(entry["reply"])
                 key = self._key(int(entry["number"]), str(entry["prompt"]), int(entry["occurrence"]))
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
                 raise UsageError(f"recording {path}: an exchange lacks a part: {error!r}") from error
             self._replies[key] = reply  # of a repeated call the last counts: the first was lost
+        if not self._replies:
+            raise UsageError(f"recording {path}: it is empty; no answer was recorded")
 
     def estimate(self, system: str, user: str) -> Estimate:
         return Estimate()
@@ -125,7 +141,7 @@ def read_recording(path: Path) -> Iterator[dict[str, Any]]:
             return
         try:
             entry = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"recording {path}: line {number} is damaged: {error}") from error
         if number == 1:
             _check_format(path, entry)
@@ -145,13 +161,17 @@ def _check_format(path: Path, entry: Any) -> None:
 
 
 def _reply(data: dict[str, Any]) -> Reply:
-    return Reply(
-        str(data["text"]),
-        str(data["model"]),
-        Usage(**data["usage"]),
-        str(data["finish"]),
-        float(data["seconds"]),
-    )
+    text, model, finish = (data[name] for name in ("text", "model", "finish"))
+    if not all(isinstance(each, str) for each in (text, model, finish)):
+        raise ValueError("text, model and finish must be texts")
+    usage = Usage(**data["usage"])
+    for name, value in asdict(usage).items():
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+            raise ValueError(f"{name} = {value!r}")
+    seconds = float(data["seconds"])
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"seconds = {seconds}")
+    return Reply(clean_text(text), clean_text(model), usage, clean_text(finish), seconds)
 
 
 def _mend(path: Path) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -73,6 +73,7 @@ class Loop:
         self._repeats = self._failures = 0
         self._inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
+        self._give_up = threading.Event()  # the time is up: what is under way is left to `resume`, too
         self._ending: tuple[Ending, str] | None = None
         self._closed = False  # nothing more is planned
         self._interrupted = False
@@ -96,7 +97,9 @@ class Loop:
             self._stop.set()
             self._pool.shutdown(wait=False, cancel_futures=True)
             raise
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=not self._give_up.is_set(), cancel_futures=True)
+        if self._give_up.is_set():
+            self._collect()
         ending, reason = self._ending or (Ending.FINISHED, "all trials are done")
         self._note_time()
         self.journal.ended(ending.status, str(ending), reason)
@@ -106,18 +109,21 @@ class Loop:
         """Something of ours or of the user's failed. Answers under way are paid for: they are kept for `resume`."""
         self._stop.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
+        with suppress(Exception):  # the first error is the one to report
+            self._collect()
+
+    def _collect(self) -> None:
+        """Keep the answers that have arrived and were not looked at."""
         while True:
             try:
                 event, number, value = self._inbox.get(timeout=0)
             except queue.Empty:
                 break
-            with suppress(Exception):  # the first error is the one to report
-                if event == "replied" and self._work[number].reply is None:
-                    self._keep(self._work[number], value)
-                elif event == "attempted":
-                    self.journal.attempted(value)
-        with suppress(Exception):
-            self.journal.flush(paid=True)
+            if event == "replied" and self._work[number].reply is None:
+                self._keep(self._work[number], value)
+            elif event == "attempted":
+                self.journal.attempted(value)
+        self.journal.flush(paid=True)
 
     def _work_through(self) -> None:
         while True:
@@ -126,15 +132,12 @@ class Loop:
             self._advance()
             if not self._waiting():
                 return
-            left = self.budget.seconds_left()
-            wait = _TICK_SECONDS if left is None else max(0.01, min(_TICK_SECONDS, left))
             try:
-                event, number, value = self._inbox.get(timeout=wait)
+                event, number, value = self._inbox.get(timeout=self._longest_wait())
             except queue.Empty:
                 event, number, value = "tick", 0, None
             self._handle(event, number, value)
-            if self.budget.out_of_time() and not self._stop.is_set():
-                self._halt(Ending.BUDGET, budget_reason("time", self.budget))
+            self._watch_time()
             self._note_time()
             self.observer.tick(self.progress)
 
@@ -158,6 +161,8 @@ class Loop:
 
     def _waiting(self) -> bool:
         """Whether something under way will still report."""
+        if self._give_up.is_set():
+            return False
         if not self._stop.is_set():
             return bool(self._work)
         return any(
@@ -235,7 +240,13 @@ class Loop:
         source = self.state.task.baseline
         if not source or kernel_id(source) in self._kernels:
             return
-        verdict = self.judge.judge(source).result()
+        judging = self.judge.judge(source)
+        while not wait((judging,), self._longest_wait()).done:
+            self._watch_time()
+            if self._give_up.is_set() or self._interrupted:
+                self._closed = True  # there is nothing to plan from yet
+                return
+        verdict = judging.result()
         if verdict.timing is None:
             raise EvoEngineerError(
                 f"the baseline kernel of {self.state.task.name} is not valid ({verdict.outcome}): {verdict.summary}"
@@ -294,6 +305,7 @@ class Loop:
             parents=plan.sources or self.journal.sources(plan.parents),
             baseline=self.state.task.baseline,
             stop=self._stop,
+            give_up=self._give_up,
             on_attempt=lambda attempt: self._inbox.put(("attempted", plan.number, attempt)),
         )
         work.future = self._pool.submit(self.proposer.propose, request)
@@ -470,6 +482,15 @@ class Loop:
         self._closed = True
         if self._ending is None:
             self._ending = (ending, reason)
+
+    def _longest_wait(self) -> float:
+        left = self.budget.seconds_left()
+        return _TICK_SECONDS if left is None else max(0.01, min(_TICK_SECONDS, left))
+
+    def _watch_time(self) -> None:
+        if self.budget.out_of_time() and not self._give_up.is_set():
+            self._halt(Ending.BUDGET, budget_reason("time", self.budget))
+            self._give_up.set()
 
     def _note_time(self) -> None:
         self.progress.seconds = self.budget.elapsed()
