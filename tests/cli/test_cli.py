@@ -12,9 +12,11 @@ from evoengineer.cli import main
 from evoengineer.cli.sim import split_arguments
 
 
-def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "evoengineer: the following arguments are required: COMMAND" in capsys.readouterr().err
+def test_no_argument_at_all_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert "evolve" in out
+    assert "search for a faster kernel" in out
 
 
 def test_devices_lists_every_card(capsys: pytest.CaptureFixture[str]) -> None:

@@ -276,7 +276,15 @@ class Bodies:
         client = Endpoint(Model("toy", "toy-1", None, "NO_SUCH_KEY", PRICE), EndpointOptions(**values))  # type: ignore[arg-type]
         attempts: list[Attempt] = []
         request = Request(
-            "run", 1, "sys", "user", "p", 0, 7, on_attempt=attempts.append, give_up=give_up or threading.Event()
+            "run",
+            1,
+            "sys",
+            "user",
+            "p",
+            0,
+            7,
+            on_attempt=attempts.append,
+            give_up=give_up or threading.Event(),
         )
         try:
             return client.propose(request), attempts

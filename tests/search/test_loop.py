@@ -349,7 +349,12 @@ def test_the_time_limit_waits_for_no_call_and_no_verdict(tmp_path: Path) -> None
             return super()._judge(source.replace("delay=3600", "delay=0"))
 
     done = evolve(
-        tmp_path, Answers(answer), trials=9, judge=Patient(), budget=Budget(trials=9, seconds=0.5), lookahead=3
+        tmp_path,
+        Answers(answer),
+        trials=9,
+        judge=Patient(),
+        budget=Budget(trials=9, seconds=0.5),
+        lookahead=3,
     )
     assert done.result.ending is Ending.BUDGET
     assert [number for (number,) in done.rows("number", "trial > 0")] == [1]

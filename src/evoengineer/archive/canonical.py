@@ -23,6 +23,8 @@ _TABLES = {
     "insights": "number",
     "insight_uses": "number, place",
 }
+# A recording of a run gives the same run, though another proposer answers and reserves nothing.
+_OF_THE_RUN = ("id", "environment", "settings", "proposer", "note")
 
 
 def canonical(archive: Archive, run: str) -> dict[str, list[dict[str, Any]]]:
@@ -46,5 +48,5 @@ def digest(archive: Archive, run: str) -> str:
 
 
 def _kept(table: str, column: str) -> bool:
-    own = column == "run" or (table == "runs" and column in ("id", "environment", "settings"))
-    return not own and not column.endswith(("_at", "seconds"))
+    own = column == "run" or (table == "runs" and column in _OF_THE_RUN)
+    return not own and not column.startswith("reserved_") and not column.endswith(("_at", "seconds"))

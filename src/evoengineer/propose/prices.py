@@ -132,4 +132,4 @@ def _is_local(base_url: str | None) -> bool:
         host = urlsplit(base_url or "").hostname or ""
     except ValueError:
         return False
-    return host == "localhost" or host == "::1" or host.startswith("127.")
+    return host in ("localhost", "::1") or host.startswith("127.")

@@ -98,7 +98,11 @@ NAMES = tuple(each.name for each in fields(Settings))
 _POSITIVE = ("trials", "max_tokens_total", "max_seconds", "stop_after", "target", "lookahead", "max_tokens",
              "timeout", "attempts", "concurrency")  # fmt: skip
 _NOT_NEGATIVE = ("max_cost", "temperature", "judge_workers")
-_MOST = {"concurrency": 1024, "judge_workers": 1024, "lookahead": 4096}  # threads, and proposals kept in memory
+_MOST = {
+    "concurrency": 1024,
+    "judge_workers": 1024,
+    "lookahead": 4096,
+}  # threads, and proposals kept in memory
 _LARGEST = 2**53  # beyond it neither SQLite nor a float keeps a whole number apart from the next
 
 
