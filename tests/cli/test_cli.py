@@ -43,7 +43,7 @@ def test_devices_lists_every_card(capsys: pytest.CaptureFixture[str]) -> None:
         (["sim", "run", "a.cu", "-O3"], "unknown option -O3"),
         (["sim", "run", "a.cu", "--thread", "2"], "unknown option --thread"),
         (["sim", "run", "a.cu", "--device", "sim:gtx480"], "unknown device 'sim:gtx480'"),
-        (["sim", "run", "a.cu", "--device", "cuda:0"], "unknown device 'cuda:0'"),
+        (["sim", "run", "a.cu", "--device", "cuda:0"], "cuda:0: only simulated devices can be used here"),
         (
             ["sim", "run", "a.cu", "--check", "leaks"],
             "unknown check 'leaks'; valid: memory, sync, race, init, all, none",

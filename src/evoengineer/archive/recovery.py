@@ -98,11 +98,13 @@ def recover(path: Path, output: Path) -> Recovered:
 
 def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> tuple[int, bool]:
     """Rows of a table that came over, and whether all of them did."""
-    columns = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
+    about = new.execute(f"PRAGMA table_info({table})").fetchall()
+    columns = [row["name"] for row in about]
+    keys = [row["name"] for row in sorted(about, key=lambda row: row["pk"]) if row["pk"]]
     seen: set[tuple[Any, ...]] = set()
     whole = True
     for order in ("ASC", "DESC"):
-        reader = _readable(old, table, order)
+        reader = _readable(old, table, keys, order)
         while True:
             try:
                 row = next(reader)
@@ -124,8 +126,16 @@ def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection, table: str) ->
     return len(seen), whole
 
 
-def _readable(db: sqlite3.Connection, table: str, order: str) -> Iterator[sqlite3.Row]:
-    yield from db.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY rowid {order}")
+def _readable(db: sqlite3.Connection, table: str, keys: list[str], order: str) -> Iterator[sqlite3.Row]:
+    """In the order in which the rows lie in the file, so that SQLite need not read them all before the first."""
+    try:
+        rows = db.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY rowid {order}")
+    except sqlite3.OperationalError as error:
+        if "no such column" not in str(error):
+            raise
+        by = ", ".join(f"{key} {order}" for key in keys)
+        rows = db.execute(f"SELECT * FROM {table} ORDER BY {by}")
+    yield from rows
 
 
 def _drop_dangling(db: sqlite3.Connection) -> None:

@@ -293,7 +293,9 @@ def check_files(settings: Settings) -> None:
             raise UsageError(f"{name} {value}: no such file")
     if settings.record is not None:
         check_writable(Path(settings.record), "record")
-    DeviceName.parse(settings.device)
+    device = DeviceName.parse(settings.device)
+    if device.simulated:
+        _ = device.profile  # there must be such a card
 
 
 def check_proposer(settings: Settings) -> None:

@@ -202,7 +202,7 @@ def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
         run = subprocess.run(
             [sys.executable, "-m", "evoengineer.problem.describe"],
             input=json.dumps(requests), capture_output=True, encoding="utf-8", errors="replace", check=False,
-            timeout=seconds, start_new_session=True,
+            timeout=seconds, process_group=0,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         done = (error.stdout or b"").count(b"\n")

@@ -65,9 +65,12 @@ class Recorder:
 
     def propose(self, request: Request) -> Reply:
         billed = Billed()
-        counted = replace(
-            request, on_attempt=lambda attempt: (billed.add(attempt), request.on_attempt(attempt))[1]
-        )
+
+        def count(attempt: Attempt) -> None:
+            billed.add(attempt)
+            request.on_attempt(attempt)
+
+        counted = replace(request, on_attempt=count)
         entry = {
             "number": request.number,
             "prompt": request.prompt,

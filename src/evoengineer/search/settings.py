@@ -151,10 +151,12 @@ def _checked(name: str, value: Any, where: str) -> Any:
         value = float(min(max(value, -_LARGEST - 1), _LARGEST + 1))
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise UsageError(f"{where}{name} must be {_KINDS[wanted]}, not {value!r}")
-    if wanted in (int, float) and (not math.isfinite(value) or abs(value) > _MOST.get(name, _LARGEST)):
+    if isinstance(value, int | float) and (
+        not math.isfinite(value) or abs(value) > _MOST.get(name, _LARGEST)
+    ):
         raise UsageError(
             f"{where}{name} must be a finite number of at most {_MOST.get(name, _LARGEST)}, not {value}"
         )
-    if wanted is str and not value.isprintable():
+    if isinstance(value, str) and not value.isprintable():
         raise UsageError(f"{where}{name} must be printable text, not {value!r}")
     return value

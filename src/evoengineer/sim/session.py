@@ -50,7 +50,7 @@ def start_server(
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=stderr,
-        start_new_session=True,  # Ctrl-C in a terminal reaches the whole group, and is meant for us
+        process_group=0,  # Ctrl-C in a terminal reaches the whole group, and is meant for us
     )
     assert server.stdin is not None
     with suppress(BrokenPipeError), server.stdin as pipe:  # a process that could not start says so itself

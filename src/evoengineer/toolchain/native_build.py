@@ -138,7 +138,7 @@ def _run(command: list[str], what: str, scratch: Path) -> None:
             errors="replace",
             check=False,
             env=environment,
-            start_new_session=True,
+            process_group=0,
         )
     except OSError as error:
         raise ToolchainError(f"cannot start {command[0]}: {error}") from error

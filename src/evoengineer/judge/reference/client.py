@@ -52,7 +52,7 @@ class ReferenceProcess:
              str(self.inputs_fd), str(self.outputs_fd), str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(self.inputs_fd, self.outputs_fd),
             encoding="utf-8", errors="replace", bufsize=1,
-            start_new_session=True,  # Ctrl-C in a terminal reaches the whole group, and is meant for us
+            process_group=0,  # Ctrl-C in a terminal reaches the whole group, and is meant for us
         )  # fmt: skip
         self._waiting: deque[Future[dict[str, Any]]] = deque()
         self._lock = threading.Lock()
