@@ -78,7 +78,12 @@ WORDS = st.sampled_from([
 ])  # fmt: skip
 TEXT = st.one_of(WORDS, st.text(max_size=12))
 SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), TEXT, st.integers(min_value=10**18, max_value=10**40)
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    TEXT,
+    st.integers(min_value=10**18, max_value=10**40),
 )
 JSON = st.recursive(
     SCALARS,
@@ -192,7 +197,7 @@ def lines(draw: st.DrawFn) -> list[str]:
         if draw(st.integers(0, 4)):
             words.append(draw(TEXT))
     if verb == ("evolve",):
-        words += ["--trials", "2", "--max-seconds", "5"]
+        words += ["--trials", "2", "--max-seconds", "0.5", "--attempts", "1"]
     return words
 
 
@@ -239,10 +244,26 @@ def test_run_toml(content: bytes) -> None:
             pass
         else:
             assert chosen.trials == 1
-        command(["evolve", "toy", "--config", "r.toml", "--trials", "1", "--max-seconds", "5"], folder)
+        command(
+            [
+                "evolve",
+                "toy",
+                "--config",
+                "r.toml",
+                "--trials",
+                "1",
+                "--max-seconds",
+                "0.5",
+                "--attempts",
+                "1",
+            ],
+            folder,
+        )
 
 
-_PRICE_KEYS = st.sampled_from(["model", "aliases", "base_url", "key", "input", "cached", "output", "reasoning", "x"])
+_PRICE_KEYS = st.sampled_from(
+    ["model", "aliases", "base_url", "key", "input", "cached", "output", "reasoning", "x"]
+)
 PRICES = st.dictionaries(
     st.sampled_from(["m", "gpt-4.1", "n"]), st.one_of(SCALARS, st.dictionaries(_PRICE_KEYS, JSON, max_size=5)), max_size=3
 ).map(lambda models: f"models = {toml_value(models)}\n")  # fmt: skip
@@ -264,7 +285,18 @@ def test_price_files(content: bytes) -> None:
 
 
 _SCRIPT_KEYS = st.sampled_from(
-    ["text", "file", "name", "thought", "delay_seconds", "faults", "retry_after", "input_tokens", "output_tokens", "x"]
+    [
+        "text",
+        "file",
+        "name",
+        "thought",
+        "delay_seconds",
+        "faults",
+        "retry_after",
+        "input_tokens",
+        "output_tokens",
+        "x",
+    ]
 )
 SCRIPTS = st.fixed_dictionaries(
     {"answer": st.one_of(SCALARS, st.lists(st.one_of(SCALARS, st.dictionaries(_SCRIPT_KEYS, JSON, max_size=4)), max_size=3))},
@@ -313,28 +345,45 @@ def test_recordings(content: bytes) -> None:
         except UsageError:
             pass
         command(
-            ["evolve", "toy", "--replay", "x.jsonl", "--match", "order", "--trials", "2", "--max-seconds", "5"],
+            [
+                "evolve",
+                "toy",
+                "--replay",
+                "x.jsonl",
+                "--match",
+                "order",
+                "--trials",
+                "2",
+                "--max-seconds",
+                "5",
+            ],
             folder,
         )
 
 
 # -- replies -----------------------------------------------------------------------------------------------
 
-MESSAGES = st.one_of(JSON, st.fixed_dictionaries({}, optional={"content": JSON, "role": JSON, "refusal": JSON}))
+MESSAGES = st.one_of(
+    JSON, st.fixed_dictionaries({}, optional={"content": JSON, "role": JSON, "refusal": JSON})
+)
 CHOICES = st.one_of(
     JSON, st.fixed_dictionaries({"message": MESSAGES}, optional={"finish_reason": JSON, "index": JSON})
 )
 USAGE = st.one_of(
     JSON,
     st.dictionaries(
-        st.sampled_from(["prompt_tokens", "completion_tokens", "prompt_tokens_details", "prompt_cache_hit_tokens"]),
+        st.sampled_from(
+            ["prompt_tokens", "completion_tokens", "prompt_tokens_details", "prompt_cache_hit_tokens"]
+        ),
         st.one_of(JSON, st.fixed_dictionaries({"cached_tokens": JSON})),
         max_size=4,
     ),
 )
 BODIES = st.one_of(
     JSON,
-    st.fixed_dictionaries({"choices": st.lists(CHOICES, max_size=2)}, optional={"usage": USAGE, "model": JSON}),
+    st.fixed_dictionaries(
+        {"choices": st.lists(CHOICES, max_size=2)}, optional={"usage": USAGE, "model": JSON}
+    ),
 ).map(json.dumps)
 
 
@@ -351,7 +400,9 @@ def test_replies_of_endpoints(body: str) -> None:
 
     client._exchange = exchange  # type: ignore[method-assign]
     said: list[str] = []
-    request = Request("run", 1, "sys", "user", "p", 0, 7, on_attempt=lambda attempt: said.append(attempt.message))
+    request = Request(
+        "run", 1, "sys", "user", "p", 0, 7, on_attempt=lambda attempt: said.append(attempt.message)
+    )
     try:
         answer = client.propose(request)
     except ProposerError:

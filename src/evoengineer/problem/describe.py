@@ -121,14 +121,16 @@ def answered(request: Mapping[str, Any]) -> dict[str, Any]:
         json.dumps(answer)
     except EvoEngineerError as error:
         return {"error": str(error)}
-    except (Exception, SystemExit) as error:  # the problem's own code failed: its author needs to know where
+    except BaseException as error:  # the problem's own code failed: its author needs to know where
         return {"error": f"{blamed(error, path)}: {type(error).__name__}: {error}"}
     return answer
 
 
 def blamed(error: BaseException, path: Path) -> str:
     """`problem.py, line 12`: the last line of the problem's file that the error came through."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
+    ]
     return f"{path}, line {lines[-1]}" if lines else str(path)
 
 

@@ -67,9 +67,11 @@ def _run(path: Path) -> types.ModuleType:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except UsageError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # also exit(), or whatever else its author wrote
         line = _line(error, path)
-        raise UsageError(f"{path}{line}: the file cannot be loaded: {type(error).__name__}: {error}") from error
+        raise UsageError(
+            f"{path}{line}: the file cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
     return module
 
 
