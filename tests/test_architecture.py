@@ -34,7 +34,7 @@ HOUSE: Floors = (
     ("sim",),
     ("card",),
     ("toolchain",),
-    ("lifetime", "files", "errors", "version"),
+    ("lifetime", "files", "user_files", "errors", "version"),
 )
 SIMULATED_GPU: Floors = (
     ("__init__",),

@@ -44,12 +44,12 @@ def test_an_older_file_is_migrated_once(tmp_path: Path, monkeypatch: pytest.Monk
     with Archive(path) as archive:
         make(archive, "old")
     monkeypatch.setattr(
-        schema, "MIGRATIONS", (*schema.MIGRATIONS, "ALTER TABLE runs ADD COLUMN note TEXT DEFAULT 'x';")
+        schema, "MIGRATIONS", (*schema.MIGRATIONS, "ALTER TABLE runs ADD COLUMN colour TEXT DEFAULT 'x';")
     )
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     for _ in range(2):
         with Archive(path) as archive:
-            assert archive.connection.execute("SELECT note FROM runs WHERE id = 'old'").fetchone()[0] == "x"
+            assert archive.connection.execute("SELECT colour FROM runs WHERE id = 'old'").fetchone()[0] == "x"
             versions = [row[0] for row in archive.connection.execute("SELECT version FROM schema")]
             assert versions == list(range(1, schema.VERSION + 1))
 

@@ -12,9 +12,11 @@ from evoengineer.cli import main
 from evoengineer.cli.sim import split_arguments
 
 
-def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "evoengineer: the following arguments are required: COMMAND" in capsys.readouterr().err
+def test_no_argument_at_all_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert "evolve" in out
+    assert "search for a faster kernel" in out
 
 
 def test_devices_lists_every_card(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +43,7 @@ def test_devices_lists_every_card(capsys: pytest.CaptureFixture[str]) -> None:
         (["sim", "run", "a.cu", "-O3"], "unknown option -O3"),
         (["sim", "run", "a.cu", "--thread", "2"], "unknown option --thread"),
         (["sim", "run", "a.cu", "--device", "sim:gtx480"], "unknown device 'sim:gtx480'"),
-        (["sim", "run", "a.cu", "--device", "cuda:0"], "cuda:0: only simulated devices"),
+        (["sim", "run", "a.cu", "--device", "cuda:0"], "cuda:0: only simulated devices can be used here"),
         (
             ["sim", "run", "a.cu", "--check", "leaks"],
             "unknown check 'leaks'; valid: memory, sync, race, init, all, none",

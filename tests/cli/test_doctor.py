@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from evoengineer.cli import main
+from evoengineer.files import CACHE_VARIABLE, cache_root
 
 
 def doctor(capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
@@ -91,3 +92,46 @@ def test_it_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr.split() == []
+
+
+def test_a_home_that_cannot_be_used_is_a_finding_and_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file, not a folder")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
+    environment[CACHE_VARIABLE] = str(cache_root())  # what has been built need not be built again
+    run = subprocess.run(
+        [sys.executable, "-m", "evoengineer", "doctor", "--json"],
+        capture_output=True, check=False, env=environment, encoding="utf-8",
+    )  # fmt: skip
+    found = {each["name"]: each for each in json.loads(run.stdout)["findings"]}
+    assert found["archive"]["status"] == "missing"
+    assert "EVOENGINEER_HOME" in found["archive"]["remedy"]
+    assert "Traceback" not in run.stderr
+
+
+def test_a_question_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evoengineer.experiment import machine
+
+    def _torch() -> list[machine.Finding]:
+        raise RuntimeError("could not determine home directory")
+
+    monkeypatch.setattr(machine, "_torch", _torch)
+    found = {each.name: each for each in machine.examine()}
+    assert found["torch"].status == "missing"
+    assert "could not determine home directory" in found["torch"].found
+    assert found["torch"].needed
+
+
+def test_what_is_built_on_a_new_machine_is_said(tmp_path: Path) -> None:
+    """It was silent for over a minute."""
+    script = (
+        "from pathlib import Path; from evoengineer import cli; from evoengineer.toolchain import native_build\n"
+        "cli._tell_of_builds()\n"
+        f"native_build.build_shared([Path({str(tmp_path / 'part.cpp')!r})], 'libpart.so', ['-fPIC'])\n"
+    )
+    (tmp_path / "part.cpp").write_text("int part() { return 1; }\n")
+    environment = {**os.environ, "EVOENGINEER_CACHE_DIR": str(tmp_path / "cache")}
+    for expected in ("evoengineer: building libpart.so (once on this machine)\n", ""):
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, check=True, env=environment, encoding="utf-8"
+        )
+        assert done.stderr == expected

@@ -63,7 +63,7 @@ def test_what_is_given_wins_over_the_file(endpoint: FakeEndpoint, tmp_path: Path
     [
         ({"problem": None}, "which problem"),
         ({"trails": 3}, r"settings: unknown key 'trails' \(did you mean trials\?\)"),
-        ({"trials": "3"}, "trials must be a int, not '3'"),
+        ({"trials": "3"}, "trials must be a whole number, not '3'"),
         ({"trials": 0}, "trials must be positive"),
         ({"method": "ful"}, r"did you mean full\?"),
         ({"replay": "none.jsonl"}, "none.jsonl: no such file"),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -224,3 +228,165 @@ def test_waits_grow_with_jitter_and_stay_below_the_longest() -> None:
 )
 def test_retry_after_in_all_forms(value: str | None, seconds: float | None) -> None:
     assert retry_after(value, now=90.0) == seconds
+
+
+# -- endpoints that misbehave ------------------------------------------------------------------------------
+
+
+class Bodies:
+    """A server that sends these bytes, whatever it is asked, in pieces with a pause before each."""
+
+    def __init__(self, body: bytes, *, piece: int = 2**20, pause: float = 0.0, repeat: int = 1) -> None:
+        self.body, self.piece, self.pause, self.repeat = body, piece, pause, repeat
+        self.closing = threading.Event()
+
+    def __enter__(self) -> Bodies:
+        bodies = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, format: str, *words: object) -> None:
+                pass
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(bodies.body) * bodies.repeat))
+                self.end_headers()
+                with suppress(OSError):
+                    for _ in range(bodies.repeat):
+                        for start in range(0, len(bodies.body), bodies.piece):
+                            self.wfile.write(bodies.body[start : start + bodies.piece])
+                            if bodies.closing.wait(bodies.pause):
+                                return
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.closing.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def ask(self, give_up: threading.Event | None = None, **options: object) -> tuple[Reply, list[Attempt]]:
+        url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+        retry = RetryPolicy(attempts=2, first_seconds=0.01)
+        values = {"base_url": url, "timeout_seconds": 30.0, "retry": retry, **options}
+        client = Endpoint(Model("toy", "toy-1", None, "NO_SUCH_KEY", PRICE), EndpointOptions(**values))  # type: ignore[arg-type]
+        attempts: list[Attempt] = []
+        request = Request(
+            "run",
+            1,
+            "sys",
+            "user",
+            "p",
+            0,
+            7,
+            on_attempt=attempts.append,
+            give_up=give_up or threading.Event(),
+        )
+        try:
+            return client.propose(request), attempts
+        finally:
+            client.close()
+
+
+def body_of(content: object = "hello", **more: object) -> bytes:
+    data = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}], **more}
+    return json.dumps(data).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "one "}, {"type": "text", "text": "two"}], "one two"),
+        (["one ", {"type": "image_url", "image_url": "x"}, {"text": "two"}, 7, None], "one two"),
+        ([{"type": "text", "text": {"value": "inner"}}], "inner"),
+        ("lone \ud83d surrogate", "lone ? surrogate"),
+    ],
+)
+def test_content_in_every_form_that_holds_text(content: object, text: str) -> None:
+    with Bodies(body_of(content)) as bodies:
+        reply, _ = bodies.ask()
+    assert reply.text == text
+    reply.text.encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        body_of(12),
+        body_of({"text": "x"}),
+        body_of(True),
+        b"[" * 100_000,
+        b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b"7",
+        b"[]",
+        b'{"choices": {}}',
+        b'{"choices": [7]}',
+        b'{"choices": [{"message": "text"}]}',
+        b"\xff\xfe\x00",
+        b"",
+    ],
+)
+def test_a_body_that_is_no_answer_is_a_call_that_failed(body: bytes) -> None:
+    with Bodies(body) as bodies, pytest.raises(ProposerError) as error:
+        bodies.ask()
+    assert not error.value.fatal
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": "120", "completion_tokens": "30"}, (120, 30)),
+        ({"prompt_tokens": 5.0, "completion_tokens": 7}, (5, 7)),
+        ({"prompt_tokens": -4, "completion_tokens": 10**30}, (19, 18)),  # by the length of the texts
+        ({"prompt_tokens": "many", "completion_tokens": [1]}, (19, 18)),
+        ({"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": "none"}, (3, 4)),
+        ({"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 9}}, (3, 4)),
+        ("text", (0, 0)),
+        ([1, 2], (0, 0)),
+    ],
+)
+def test_usage_is_believed_only_where_it_can_be_true(usage: object, counts: tuple[int, int]) -> None:
+    with Bodies(body_of(usage=usage)) as bodies:
+        reply, _ = bodies.ask()
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == counts
+    assert 0 <= reply.usage.cached_tokens <= reply.usage.input_tokens
+    assert 0 <= reply.usage.nano_usd < 2**63
+
+
+def test_the_time_limit_holds_for_a_call_as_a_whole() -> None:
+    """An endpoint that drips a byte now and then kept a call open for ever."""
+    with Bodies(body_of("x" * 10_000), piece=1, pause=0.05) as bodies, pytest.raises(ProposerError) as error:
+        bodies.ask(timeout_seconds=0.4)
+    assert "no whole answer within 0.4 s" in str(error.value)
+
+
+def test_a_call_under_way_is_given_up_when_the_time_of_the_run_is_over() -> None:
+    give_up = threading.Event()
+    give_up.set()
+    with Bodies(body_of("x" * 10_000), piece=1, pause=0.05) as bodies, pytest.raises(Stopped):
+        bodies.ask(give_up)
+
+
+def test_an_endless_answer_is_refused_by_its_size() -> None:
+    with Bodies(b"x" * 2**20, repeat=300) as bodies, pytest.raises(ProposerError) as error:
+        bodies.ask()
+    assert "longer than 16 MB" in str(error.value)
+
+
+def test_a_server_of_ones_own_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("EVOENGINEER_API_KEY", raising=False)
+    prices = tmp_path / "prices.toml"
+    prices.write_text(
+        '[models.near]\nbase_url = "http://localhost:1/v1"\nkey = "MY_KEY"\n'
+        '[models.mine]\nbase_url = "http://box.example:8000/v1"\n'
+        '[models.theirs]\nbase_url = "https://api.example/v1"\nkey = "MY_KEY"\n'
+    )
+    for name in ("near", "mine"):
+        Endpoint(find_model(name, prices)).close()
+    with pytest.raises(UsageError, match=r"set \$MY_KEY"):
+        Endpoint(find_model("theirs", prices))

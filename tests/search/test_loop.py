@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from tests.search.runs import Answers, evolve
 from tests.search.scripted import ScriptedJudge, kernel, reply, task
 
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
+from evoengineer.judge.protocol import Built
 from evoengineer.judge.verdict import Verdict
-from evoengineer.propose.protocol import ProposerError, Request
+from evoengineer.propose.protocol import ProposerError, Request, Stopped
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import Ending, LoopOptions
 from evoengineer.search.loop import Loop
@@ -191,9 +193,11 @@ def test_the_time_limit_ends_a_run_and_keeps_what_was_paid_for(tmp_path: Path) -
     done = evolve(tmp_path, Answers(answer), trials=1000, budget=Budget(trials=1000, seconds=0.5))
     assert done.result.ending is Ending.BUDGET
     assert "time is up" in done.result.reason
-    replies = done.archive.connection.execute("SELECT count(*) FROM replies").fetchone()[0]
-    verdicts = done.archive.connection.execute("SELECT count(*) FROM verdicts").fetchone()[0]
-    assert verdicts == replies + 1, "every reply and the baseline are judged"
+    kept = {row[0] for row in done.archive.connection.execute("SELECT number FROM replies")}
+    assert kept
+    answers = Answers(answer)
+    evolve(tmp_path, answers, trials=done.result.progress.trials + 20, run="run")
+    assert not kept & {request.number for request in answers.requests}, "no answer is asked for again"
 
 
 def test_an_interrupt_finishes_cleanly_and_resume_ends_like_an_uninterrupted_run(tmp_path: Path) -> None:
@@ -325,3 +329,72 @@ def test_a_failing_machine_ends_the_run_and_charges_nothing(tmp_path: Path) -> N
     assert paid <= 8
     straight = evolve(tmp_path, Answers(faster), trials=8, run="straight")
     assert done.rows("number, kind, trial, time_us") == straight.rows("number, kind, trial, time_us")
+
+
+def test_the_time_limit_waits_for_no_call_and_no_verdict(tmp_path: Path) -> None:
+    """`--max-seconds 3` ended when the slowest call did."""
+    waiting = threading.Event()
+
+    def answer(request: Request) -> str | Exception:
+        if request.number < 3:
+            return reply(f"k{request.number}", time=50, delay=0 if request.number == 1 else 3600)
+        request.give_up.wait(3600)
+        waiting.set()
+        return Stopped()
+
+    class Patient(ScriptedJudge):
+        def _judge(self, source: str) -> Verdict:
+            if "delay=3600" in source:
+                waiting.wait(3600)
+            return super()._judge(source.replace("delay=3600", "delay=0"))
+
+    done = evolve(
+        tmp_path,
+        Answers(answer),
+        trials=9,
+        judge=Patient(),
+        budget=Budget(trials=9, seconds=0.5),
+        lookahead=3,
+    )
+    assert done.result.ending is Ending.BUDGET
+    assert [number for (number,) in done.rows("number", "trial > 0")] == [1]
+    resumed = evolve(tmp_path, Answers(faster), trials=9, judge=Patient(), lookahead=3)
+    assert resumed.result.ending is Ending.FINISHED
+    assert resumed.rows("name", "number = 2") == [("k2",)], "the answer that was not judged is kept"
+
+
+def test_a_baseline_that_takes_longer_than_the_time_limit_is_not_waited_for(tmp_path: Path) -> None:
+    done_waiting = threading.Event()
+
+    class Slow(ScriptedJudge):
+        def _judge(self, source: str) -> Verdict:
+            done_waiting.wait(3600)
+            return super()._judge(source)
+
+    answers = Answers(faster)
+    done = evolve(tmp_path, answers, trials=9, judge=Slow(), budget=Budget(trials=9, seconds=0.2))
+    done_waiting.set()
+    assert done.result.ending is Ending.BUDGET
+    assert answers.requests == []
+    assert evolve(tmp_path, answers, trials=9).result.ending is Ending.FINISHED
+
+
+def test_a_failure_of_ours_loses_no_answer_that_was_paid_for(tmp_path: Path) -> None:
+    arrived = threading.Barrier(3, timeout=30)
+
+    class Broken(ScriptedJudge):
+        def build(self, source: str) -> Future[Built]:
+            raise ZeroDivisionError("a bug of ours")
+
+    def answer(request: Request) -> str:
+        if request.number <= 3:
+            arrived.wait()  # all three are under way when the first one is looked at
+        return faster(request)
+
+    answers = Answers(answer)
+    with pytest.raises(ZeroDivisionError):
+        evolve(tmp_path, answers, trials=3, judge=Broken(), lookahead=3)
+    assert sorted(request.number for request in answers.requests) == [1, 2, 3]
+    done = evolve(tmp_path, answers, trials=3, lookahead=3)
+    assert done.result.progress.trials == 3
+    assert len(answers.requests) == 3, "no answer is asked for twice"

@@ -36,6 +36,11 @@ class RunSummary:
         return self.outcomes[Outcome.VALID]
 
     @property
+    def price_known(self) -> bool:
+        """Whether `nano_usd` is the cost, and not just all that is known of it."""
+        return bool(self.run.settings.get("price_known", True))
+
+    @property
     def compiled(self) -> int:
         """Trials that got past the compiler."""
         return sum(count for outcome, count in self.outcomes.items() if outcome.compiled)

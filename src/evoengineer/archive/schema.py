@@ -158,7 +158,10 @@ CREATE VIEW costs AS
   FROM proposals GROUP BY run;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+# What the user wrote down about a run.
+_NOTES = "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT '';"
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _NOTES)
 VERSION = len(MIGRATIONS)
 
 

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from evoengineer.archive.schema import migrate
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.user_files import check_writable, is_file
 
 HOME_VARIABLE = "EVOENGINEER_HOME"
 _BUSY_SECONDS = 30.0
@@ -32,7 +33,12 @@ def default_archive() -> Path:
     home = os.environ.get(HOME_VARIABLE)
     if home:
         return Path(home) / "archive.db"
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    try:
+        data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    except RuntimeError as error:
+        raise UsageError(
+            f"no place for the archive: $HOME is not set. Set it, or ${HOME_VARIABLE}, or give --archive FILE."
+        ) from error
     return Path(data) / "evoengineer" / "archive.db"
 
 
@@ -54,6 +60,7 @@ class RunRecord:
     ending: str
     reason: str
     created_at: float
+    note: str = ""
 
 
 class Archive:
@@ -62,10 +69,11 @@ class Archive:
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path = path
         self._synced = 0.0
-        if not create and not path.is_file():
+        if not create and not is_file(path):
             raise UsageError(
                 f"archive {path}: no such file. `evolve` makes it; --archive FILE chooses another."
             )
+        check_writable(path, "archive")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
@@ -75,7 +83,7 @@ class Archive:
             self.connection.execute("PRAGMA foreign_keys = ON")
             migrate(self.connection, path)
         except (sqlite3.Error, OSError) as error:
-            raise EvoEngineerError(f"archive {path}: {error}. --archive FILE chooses another.") from error
+            raise EvoEngineerError(f"archive {path}: {error}.{_advice(error)}") from error
 
     def _use_wal(self) -> None:
         """Switch to WAL. SQLite does not wait here when another connection is just switching: we do."""
@@ -182,9 +190,19 @@ class Archive:
         return RunLock(self.path, run)
 
 
+def _advice(error: Exception) -> str:
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return (
+            " `evoengineer archive check` says what is damaged, `archive recover` saves what can be read;"
+            " --archive FILE chooses another."
+        )
+    return " --archive FILE chooses another."
+
+
 def record_of(row: sqlite3.Row) -> RunRecord:
     """A row of `runs` as a record."""
-    values = {name: row[name] for name in RunRecord.__slots__}
+    held = row.keys()  # a file of an older program that cannot be brought up to date lacks the newest columns
+    values = {name: row[name] for name in RunRecord.__slots__ if name in held}
     for name in ("settings", "task", "environment"):
         values[name] = json.loads(values[name])
     return RunRecord(**values)

@@ -2,6 +2,8 @@
 
     evoengineer evolve PROBLEM                  search for a faster kernel
     evoengineer resume|show|export RUN          continue, inspect or take away a run; `runs` lists them
+    evoengineer runs delete|rename|note RUN     keep the runs in order
+    evoengineer archive check|recover           a damaged archive, and what can be saved of it
     evoengineer bench                           methods against each other over a suite
     evoengineer judge KERNEL.cu --problem P     a verdict on a kernel, with evidence and times
     evoengineer problems [show|check P]         what can be optimised
@@ -17,8 +19,11 @@ Each command group is a module of this package.
 """
 
 import argparse
+import io
+import locale
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +48,7 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _speak_plainly()
     try:
         return _dispatch(words)
     except EvoEngineerError as error:
@@ -53,6 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; keep the interpreter from complaining about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except sqlite3.DatabaseError as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        advice = "`evoengineer archive check` says what is wrong with it"
+        return _report(EvoEngineerError(f"the archive cannot be used: {error}; {advice}"))
     except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
@@ -60,8 +71,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report(EvoEngineerError(f"internal error: {what} (set {TRACEBACK_VARIABLE}=1 to see where)"))
 
 
+def _speak_plainly() -> None:
+    """Texts of ours and of others are UTF-8, whatever the system's locale: what a terminal cannot show is written
+    with backslashes, and processes that we start read and write UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if locale.getencoding().lower() not in ("utf-8", "utf8"):
+        os.environ.setdefault("PYTHONUTF8", "1")
+
+
+def _tell_of_builds() -> None:
+    from evoengineer.toolchain import native_build
+
+    def tell(name: str) -> None:
+        print(f"evoengineer: building {name} (once on this machine)", file=sys.stderr, flush=True)
+
+    native_build.on_build = tell
+
+
 def _dispatch(words: list[str]) -> int:
     from evoengineer.cli import (
+        archive,
         bench,
         doctor,
         evolve,
@@ -80,7 +111,7 @@ def _dispatch(words: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for module in (evolve, runs, show, bench, fake_endpoint):
+    for module in (evolve, runs, archive, show, bench, fake_endpoint):
         module.add_commands(groups)
     judge.add_commands(groups)
     integrity.add_commands(groups)
@@ -88,6 +119,10 @@ def _dispatch(words: list[str]) -> int:
     suite.add_commands(groups)
     sim.add_commands(groups)
     doctor.add_commands(groups)
+    if not words:
+        parser.print_help()
+        return 0
+    _tell_of_builds()
     own, program_arguments = sim.split_arguments(words)
     options, rest = parser.parse_known_args(own)
     options.program_arguments = program_arguments

@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from evoengineer.cli.interrupts import interruptible
+from evoengineer.cli.numbers import real, whole
 from evoengineer.cli.run_options import add_archive, add_settings, given_settings
 from evoengineer.errors import EvoEngineerError, UsageError
 
@@ -39,15 +40,23 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         "--models", default="rewriter", metavar="M,…", help="models, or rewriter (the default)"
     )
     bench.add_argument(
-        "--repeats", type=int, default=1, metavar="R", help="runs per cell; repeat r has seed S + r"
+        "--repeats",
+        type=whole(1, 10_000),
+        default=1,
+        metavar="R",
+        help="runs per cell; repeat r has seed S + r",
     )
     bench.add_argument(
         "--name", default="bench", metavar="NAME", help="runs are called NAME/… (default bench)"
     )
-    bench.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: one per core)")
-    bench.add_argument("--max-cost", type=float, metavar="USD", help="US dollars for the whole experiment")
-    bench.add_argument("--max-tokens-total", type=int, metavar="N", help="tokens for the whole experiment")
-    bench.add_argument("--max-seconds", type=float, metavar="S", help="wall time for the whole experiment")
+    bench.add_argument(
+        "--jobs", type=whole(1, 1024), metavar="N", help="runs at once (default: one per core)"
+    )
+    bench.add_argument("--max-cost", type=real(), metavar="USD", help="US dollars for the whole experiment")
+    bench.add_argument(
+        "--max-tokens-total", type=whole(1), metavar="N", help="tokens for the whole experiment"
+    )
+    bench.add_argument("--max-seconds", type=real(), metavar="S", help="wall time for the whole experiment")
     bench.add_argument("--table", action="store_true", help="only print the table of what has been run")
     add_settings(bench, without=_PER_CELL)
     add_archive(bench)

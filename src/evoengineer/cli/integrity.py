@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
+from evoengineer.cli.numbers import whole
 from evoengineer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument(
         "--seed", type=int, metavar="N", help="draw inputs from this run seed (default: a new one)"
     )
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="judge N at a time (default 1)")
+    parser.add_argument(
+        "--workers", type=whole(1, 1024), default=1, metavar="N", help="judge N at a time (default 1)"
+    )
     parser.add_argument(
         "--unsafe",
         action="store_true",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.errors import UsageError
+from evoengineer.user_files import read_text
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
@@ -86,8 +87,7 @@ def judging_options(options: argparse.Namespace, workers: int = 0) -> JudgeOptio
 
 def judge_command(options: argparse.Namespace) -> int:
     """Judge the kernel and print its verdict."""
-    if not options.kernel.is_file():
-        raise UsageError(f"{options.kernel}: no such file")
+    read_text(options.kernel)
 
     from evoengineer.judge import judge
     from evoengineer.problem.catalog import find_problem

@@ -4,7 +4,6 @@ import argparse
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.card.profile import load_profile, profile_names
 from evoengineer.cli.sim_profile import add_profile_command
 from evoengineer.errors import UsageError
+from evoengineer.files import scratch_folder
 from evoengineer.sim.options import (
     CHECKS,
     DEFAULT_SAMPLE_BLOCKS,
@@ -222,7 +222,7 @@ def scratch_directory() -> Iterator[Path]:
 
     previous = signal.signal(signal.SIGTERM, terminate)
     try:
-        with tempfile.TemporaryDirectory(prefix="evoengineer-") as directory:
+        with scratch_folder() as directory:
             yield Path(directory)
     finally:
         signal.signal(signal.SIGTERM, previous)

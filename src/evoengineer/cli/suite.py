@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evoengineer.cli.judge import add_judging_options, judging_options
+from evoengineer.cli.numbers import whole
 
 if TYPE_CHECKING:
     from evoengineer.cli import Parser
@@ -28,7 +29,11 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     )
     _add_names(verify)
     verify.add_argument(
-        "--workers", type=int, default=0, metavar="N", help="judge N at a time (default: one per core)"
+        "--workers",
+        type=whole(0, 1024),
+        default=0,
+        metavar="N",
+        help="judge N at a time (default: one per core)",
     )
     verify.add_argument("--json", action="store_true", help="all verdicts as JSON")
     verify.add_argument("--markdown", action="store_true", help="the table as Markdown")

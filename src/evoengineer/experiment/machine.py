@@ -24,6 +24,7 @@ from evoengineer.errors import EvoEngineerError, ToolchainError
 from evoengineer.version import __version__
 
 _TIMEOUT_SECONDS = 20
+_NEEDED = ("python", "compilers", "simulator", "sandbox", "torch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,19 @@ def examine() -> list[Finding]:
         _gpu,
         _endpoints,
         _cache,
+        _archive,
     )
-    return [finding for subject in subjects for finding in subject()]
+    return [finding for subject in subjects for finding in _asked(subject)]
+
+
+def _asked(subject: Callable[[], list[Finding]]) -> list[Finding]:
+    """Whoever asks what is wrong with a machine must not fail because of it."""
+    try:
+        return subject()
+    except Exception as error:
+        name = subject.__name__.strip("_")
+        said = f"cannot be looked at: {type(error).__name__}: {error}"
+        return [Finding(name, "missing", said, needed=name in _NEEDED)]
 
 
 def _python() -> list[Finding]:
@@ -228,6 +240,21 @@ def _cache() -> list[Finding]:
     return [Finding("cache", "note", f"{root}, {size / 1e6:.0f} MB; may be deleted at any time", reason)]
 
 
+def _archive() -> list[Finding]:
+    from evoengineer.archive.store import default_archive
+    from evoengineer.errors import UsageError
+
+    remedy = "Set $EVOENGINEER_HOME to a folder that can be written to, or give --archive FILE."
+    try:
+        path = default_archive()
+    except UsageError as error:
+        return [Finding("archive", "missing", str(error), remedy=remedy)]
+    folder = path if path.exists() else next(each for each in path.absolute().parents if each.exists())
+    if not os.access(folder, os.W_OK) or (folder != path and not folder.is_dir()):
+        return [Finding("archive", "missing", f"{path} cannot be written", remedy=remedy)]
+    return [Finding("archive", "note", str(path), "" if path.exists() else "the first run makes it")]
+
+
 def _size(path: Path) -> int:
     try:
         return path.lstat().st_size
@@ -245,7 +272,12 @@ def _version(package: str) -> str | None:
 def _lines(command: list[str]) -> list[str]:
     try:
         run = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS, errors="replace"
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_TIMEOUT_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired):
         return []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evoengineer.card.name import DEFAULT_DEVICE, DeviceName
 from evoengineer.errors import DeviceError, EvoEngineerError
+from evoengineer.files import scratch_folder
 from evoengineer.kernel.program import Program, check_program, compile_program
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.timing.profile import LaunchProfile
@@ -62,7 +63,7 @@ def profile(
     if problem is not None:
         return _of_kernel(source, problem, device, options)
     chosen = DeviceOptions(device=DeviceName.parse(device) if device else DEFAULT_DEVICE)
-    with tempfile.TemporaryDirectory(prefix="evoengineer-") as folder, tempfile.TemporaryFile() as output:
+    with scratch_folder() as folder, tempfile.TemporaryFile() as output:
         scratch = Path(folder)
         file = source
         if not isinstance(file, Path):

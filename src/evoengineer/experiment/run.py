@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoengineer.archive import reading
+from evoengineer.archive.managing import check_run_name, delete_run, is_untouched
 from evoengineer.archive.reading import RunSummary, Trial
 from evoengineer.archive.store import Archive, RunRecord, new_run_name
 from evoengineer.card.name import DeviceName
 from evoengineer.errors import UsageError
 from evoengineer.experiment.journal import RunJournal
+from evoengineer.files import digest
 from evoengineer.kernel.inline import Unreadable, in_one_file, is_inline
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import LoopOptions, Result
 from evoengineer.search.loop import Loop
-from evoengineer.search.methods import Method, find_method
+from evoengineer.search.methods import Method, blaming, find_method
 from evoengineer.search.settings import Settings, resolve
 from evoengineer.search.state import SearchState
 from evoengineer.search.task import Task, describe_card, describe_value
+from evoengineer.user_files import check_writable, is_file, read_text
 from evoengineer.version import __version__
 
 if TYPE_CHECKING:
@@ -58,6 +61,9 @@ class Run:
         method, fingerprint = resolved_method(settings)  # a wrong name is refused before anything is opened
         check_files(settings)
         settings = with_absolute_paths(settings)
+        check_proposer(settings)
+        if name is not None:
+            check_run_name(name)
         task = gather_task(settings)
         with Archive(archive) as opened:
             record = opened.create_run(
@@ -68,7 +74,12 @@ class Run:
                 device=settings.device,
                 seed=settings.seed,
                 trials=settings.trials,
-                settings={**settings.to_json(), "method_fingerprint": fingerprint},
+                settings={
+                    **settings.to_json(),
+                    "method_fingerprint": fingerprint,
+                    "problem_fingerprint": problem_fingerprint(settings),
+                    "price_known": price_known(settings),
+                },
                 task=task.to_json(),
                 environment=environment(task),
             )
@@ -138,8 +149,10 @@ class Run:
         """
         with self._open() as archive, ExitStack() as opened:
             record = archive.run(self.id)
+            opened.enter_context(_no_ghost(archive, record.id))
             settings = changed(settings_of(record), changes or {})
             check_files(settings)
+            check_problem(settings, record)
             if settings.trials < record.trials:
                 raise UsageError(
                     f"run {record.id} has {record.trials} trials; they can only be more, not {settings.trials}"
@@ -154,9 +167,11 @@ class Run:
                 judge = open_judge(settings)
                 opened.callback(judge.close)
             loop = _loop(archive, record, settings, proposer, judge, observer, total)
+            loop.progress.price_known = bool(record.settings.get("price_known", True))
             if on_loop is not None:
                 on_loop(loop)
-            return loop.run()
+            with blaming(settings.method):
+                return loop.run()
 
 
 def resolved_method(settings: Settings) -> tuple[Method, str]:
@@ -261,7 +276,7 @@ def _baseline_text(description: Description) -> str:
     path = description.problem.baseline
     if path is None:
         return ""
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path, "baseline")
     try:
         return in_one_file(text, description.signature()) if is_inline(text) else text
     except Unreadable as error:
@@ -271,7 +286,8 @@ def _baseline_text(description: Description) -> str:
 def settings_of(run: RunRecord) -> Settings:
     """The settings that a run was started with."""
     known = {each.name for each in fields(Settings)}
-    return Settings(**{name: value for name, value in run.settings.items() if name in known})
+    settings = Settings(**{name: value for name, value in run.settings.items() if name in known})
+    return replace(settings, trials=run.trials)  # it may have been extended since
 
 
 def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
@@ -286,8 +302,68 @@ def check_files(settings: Settings) -> None:
     """Files that a run needs, before anything costs time."""
     for name in _FILES:
         value = getattr(settings, name)
-        if value is not None and not Path(value).is_file():
+        if value is not None and not is_file(Path(value)):
             raise UsageError(f"{name} {value}: no such file")
+    if settings.record is not None:
+        check_writable(Path(settings.record), "record")
+    device = DeviceName.parse(settings.device)
+    if device.simulated:
+        _ = device.profile  # there must be such a card
+
+
+def check_proposer(settings: Settings) -> None:
+    """A missing key, a file of prices or a recording that is none: said before the run has a name in the archive."""
+    open_proposer(replace(settings, record=None)).close()
+
+
+def price_known(settings: Settings) -> bool:
+    """Whether what the proposer costs can be told. The rewriter and a recording cost nothing."""
+    from evoengineer.propose.prices import find_model
+
+    if settings.model is None:
+        return True
+    return find_model(settings.model, Path(settings.prices) if settings.prices else None).price is not None
+
+
+def problem_fingerprint(settings: Settings) -> str:
+    """Changes when the problem's file does; empty for one that is not in a file."""
+    from evoengineer.problem.catalog import locate
+
+    try:
+        return digest(locate(settings.problem)[1].read_bytes())
+    except (UsageError, OSError):
+        return ""
+
+
+def check_problem(settings: Settings, run: RunRecord) -> None:
+    """A run goes on with the problem and the baseline that it began with: times of others mean nothing beside them."""
+    began = run.settings.get("problem_fingerprint")
+    if began is None:  # of an older program
+        return
+    now = gather_task(settings)
+    file = problem_fingerprint(settings)
+    changes = [what for what, same in (
+        ("the file of its problem", file == began),
+        ("its baseline kernel", now.baseline == run.task.get("baseline")),
+    ) if not same]  # fmt: skip
+    if changes:
+        raise UsageError(
+            f"run {run.id}: {' and '.join(changes)} ({settings.baseline or settings.problem}) changed since the run "
+            "began. Put back what it was, or start a new run."
+        )
+
+
+@contextmanager
+def _no_ghost(archive: Archive, run: str) -> Iterator[None]:
+    """A run that fails before anything was tried leaves nothing behind, and its name is free again."""
+    try:
+        yield
+    except BaseException:
+        if archive.connection.in_transaction:
+            archive.connection.execute("ROLLBACK")
+        if is_untouched(archive, run):
+            delete_run(archive, run)
+        raise
 
 
 def with_absolute_paths(settings: Settings) -> Settings:
@@ -360,7 +436,8 @@ def _commit() -> str:
         done = subprocess.run(
             ["git", "-C", str(folder), "rev-parse", "HEAD"],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             timeout=5,
         )

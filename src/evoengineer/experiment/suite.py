@@ -73,7 +73,7 @@ def findings_of(name: str, path: Path) -> list[str]:
     """What makes a problem unfit; found in a process of its own, as it takes torch."""
     run = subprocess.run(
         [sys.executable, "-m", "evoengineer.problem.checking", str(path), name],
-        capture_output=True, text=True, check=False,
+        capture_output=True, encoding="utf-8", errors="replace", check=False,
     )  # fmt: skip
     if run.returncode != 0:
         raise EvoEngineerError(f"checking {name} failed\n{run.stderr.strip()}")

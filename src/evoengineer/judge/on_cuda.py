@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Self
 
 from evoengineer.card.name import DeviceName
 from evoengineer.errors import EvoEngineerError
-from evoengineer.files import cache_dir
+from evoengineer.files import cache_dir, scratch_folder
 from evoengineer.judge.examination import Mode
 from evoengineer.judge.failures import runner_rejection
 from evoengineer.judge.options import JudgeOptions
@@ -90,7 +89,7 @@ def load_on_gpu(library: Path, reference: ReferenceProcess, options: JudgeOption
     """A candidate on the GPU that `options.device` names."""
     folder = toolkit_of(find_toolchain()).cudart().parent
     environment = {"CUDA_VISIBLE_DEVICES": str(options.device.index), "LD_LIBRARY_PATH": str(folder)}
-    with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
+    with scratch_folder() as scratch:
         runner = start_runner(
             library, Path(scratch), options, environment, (folder,),
             memory=(reference.inputs_fd, reference.outputs_fd), gpu=True,
@@ -140,7 +139,7 @@ def _query(device: DeviceName, fields: str) -> str:
     try:
         run = subprocess.run(
             ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", str(device.index)],
-            capture_output=True, text=True, check=False, timeout=30,
+            capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=30,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EvoEngineerError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evoengineer.errors import DeviceError, EnvironmentFailure
+from evoengineer.files import scratch_folder
 from evoengineer.judge import integrity
 from evoengineer.judge.effort import MOST_TRANSLATED, effort_of
 from evoengineer.judge.examination import Mode
@@ -80,7 +80,7 @@ class SimulatedGpu:
     ) -> Iterator[SimulatedStage]:
         """A candidate's library in a runner of its own."""
         self._make_ready()
-        with tempfile.TemporaryDirectory(prefix="evoengineer-run-") as scratch:
+        with scratch_folder() as scratch:
             environment = self._device.client_environment()
             runtime = Path(environment["LD_PRELOAD"]).parent
             runner = start_runner(

@@ -31,7 +31,7 @@ def pytorch_times(problem: Problem, device: DeviceName) -> tuple[float | None, f
     """(eager, compiled) in microseconds; None where PyTorch cannot, say because it is a build without CUDA."""
     run = subprocess.run(
         [sys.executable, "-m", "evoengineer.judge.pytorch_time", str(problem.path), problem.name, str(device)],
-        capture_output=True, text=True, check=False,
+        capture_output=True, encoding="utf-8", errors="replace", check=False,
     )  # fmt: skip
     if run.returncode != 0 or not run.stdout.strip():
         return None, None

@@ -94,7 +94,7 @@ def compile_program(program: Program, output: Path, toolchain: Toolchain, sm: in
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             check=False,
         )

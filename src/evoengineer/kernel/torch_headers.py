@@ -9,12 +9,12 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sysconfig
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from evoengineer.errors import ToolchainError
+from evoengineer.files import scratch_folder
 from evoengineer.kernel.text import NO_HALF_OPERATORS, uses_half_operators
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
 
@@ -33,14 +33,14 @@ class HeaderCheck:
 
 def compile_with_torch_headers(source: str, sm: int = SM) -> HeaderCheck:
     toolchain = find_toolchain()
-    with tempfile.TemporaryDirectory(prefix="evoengineer-torch-") as folder:
+    with scratch_folder() as folder:
         (Path(folder) / "kernel.cu").write_text(source, encoding="utf-8")
         begin = time.monotonic()
         run = subprocess.run(
             torch_command(toolchain, sm, half_operators=uses_half_operators(source)),
             cwd=folder,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             check=False,
         )

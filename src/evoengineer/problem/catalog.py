@@ -12,6 +12,7 @@ A record comes from a cache that is addressed by the file's content, else from a
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,9 @@ from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tol
 from evoengineer.version import __version__
 
 SUITES = Path(__file__).parents[1] / "suites"
+SECONDS_VARIABLE = "EVOENGINEER_PROBLEM_SECONDS"  # how long loading one problem may take
+_SECONDS = 120.0
+_START_SECONDS = 30.0  # for importing PyTorch
 _STARTER = "starter"  # its problems need no prefix
 _EXTRA = "extra"  # a family of a suite that is not counted among its problems
 _CODE = tuple(sorted(Path(__file__).parent.glob("*.py")))
@@ -198,16 +202,37 @@ def _cache_key(path: Path, name: str, baseline: Path | None) -> str:
 
 def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     require_torch()
-    run = subprocess.run(
-        [sys.executable, "-m", "evoengineer.problem.describe"],
-        input=json.dumps(requests), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    seconds = _START_SECONDS + _problem_seconds() * len(requests)
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "evoengineer.problem.describe"],
+            input=json.dumps(requests), capture_output=True, encoding="utf-8", errors="replace", check=False,
+            timeout=seconds, process_group=0,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        done = (error.stdout or b"").count(b"\n")
+        stuck = requests[min(done, len(requests) - 1)]
+        raise UsageError(
+            f"problem {stuck['name']} ({stuck['path']}) does not end: it was loaded for {seconds:g} s. "
+            f"Mend it, or give it more time with ${SECONDS_VARIABLE}."
+        ) from error
     lines = run.stdout.splitlines()
     if run.returncode != 0 or len(lines) < len(requests):
         raise EvoEngineerError(
             f"the process that loads problems ended early (exit {run.returncode})\n{run.stderr.strip()}"
         )
     return [json.loads(line) for line in lines[-len(requests) :]]
+
+
+def _problem_seconds() -> float:
+    given = os.environ.get(SECONDS_VARIABLE, "")
+    try:
+        seconds = float(given or _SECONDS)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise UsageError(f"${SECONDS_VARIABLE} must be a number of seconds, not {given!r}")
+    return seconds
 
 
 def require_torch() -> None:

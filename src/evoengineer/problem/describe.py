@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -103,16 +104,35 @@ def shape_of(value: Any) -> dict[str, Any]:
 def main() -> int:
     """Answer every request of standard input."""
     torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
-    for request in json.load(sys.stdin):
-        try:
-            baseline = Path(request["baseline"]) if request.get("baseline") else None
-            answer = describe(open_live(Path(request["path"]), request["name"], baseline))
-        except EvoEngineerError as error:
-            answer = {"error": str(error)}
-        except Exception as error:  # the problem's own code failed: its author needs to know how
-            answer = {"error": f"{request['path']}: {type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
+    requests = json.load(sys.stdin)
+    # What a problem's file prints is not an answer.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    for request in requests:
+        print(json.dumps(answered(request)), file=answers, flush=True)
     return 0
+
+
+def answered(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A description, or what is wrong with the problem's file."""
+    path = Path(request["path"])
+    try:
+        baseline = Path(request["baseline"]) if request.get("baseline") else None
+        answer = describe(open_live(path, request["name"], baseline))
+        json.dumps(answer)
+    except EvoEngineerError as error:
+        return {"error": str(error)}
+    except BaseException as error:  # the problem's own code failed: its author needs to know where
+        return {"error": f"{blamed(error, path)}: {type(error).__name__}: {error}"}
+    return answer
+
+
+def blamed(error: BaseException, path: Path) -> str:
+    """`problem.py, line 12`: the last line of the problem's file that the error came through."""
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
+    ]
+    return f"{path}, line {lines[-1]}" if lines else str(path)
 
 
 if __name__ == "__main__":

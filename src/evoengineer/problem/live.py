@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 import types
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from evoengineer.errors import UsageError
 from evoengineer.problem.inputs import Generator
 from evoengineer.problem.model import ALL_DISTRIBUTIONS, Case, CaseKind, Distribution, Problem, Tolerance
 from evoengineer.problem.work import Work, count_work
+from evoengineer.user_files import read_text
 
 _SETTINGS = ("cases", "tolerance", "distributions", "flops", "moved_bytes", "fast_math", "half_operators")
 
@@ -65,7 +67,7 @@ def open_live(path: Path, name: str, baseline: Path | None = None) -> Live:
 
 
 def _run(path: Path) -> types.ModuleType:
-    source = path.read_text(encoding="utf-8")
+    source = read_text(path, "problem")
     module = types.ModuleType(f"evoengineer_problem_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses and inspect look modules up by name
@@ -78,9 +80,21 @@ def _run(path: Path) -> types.ModuleType:
         raise UsageError(
             f"{path}: needs the Python package {package!r}, which is not installed: pip install {package}"
         ) from error
-    except Exception as error:
-        raise UsageError(f"{path}: the file cannot be loaded: {type(error).__name__}: {error}") from error
+    except BaseException as error:  # also exit(), or whatever else its author wrote
+        line = _line(error, path)
+        raise UsageError(
+            f"{path}{line}: the file cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
     return module
+
+
+def _line(error: BaseException, path: Path) -> str:
+    """`, line 12`, where it is known."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        lines.append(error.lineno)
+    return f", line {lines[-1]}" if lines else ""
 
 
 class FolderProblem:

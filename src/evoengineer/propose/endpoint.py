@@ -1,24 +1,35 @@
 """Endpoint: a proposer that asks an OpenAI-compatible chat endpoint, through the `openai` client.
 
-Owns: the request's parameters, which errors are worth another attempt, and what an answer cost. The client's
-own retries are off, so that each failed attempt is seen, recorded and waited for here. The key comes from the
-environment and goes nowhere but into the request.
+Owns: the request's parameters, how long and how large an answer may be, which errors are worth another attempt,
+and what an answer cost. The client's own retries are off, so that each failed attempt is seen, recorded and waited
+for here. Nothing that an endpoint sends is trusted to have the right form (`answer.py` reads it). The key comes
+from the environment and goes nowhere but into the request.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from dataclasses import dataclass, field, replace
 from functools import cache
+from queue import Empty, SimpleQueue
 from random import Random
 from typing import Any
 
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.propose.answer import Malformed, read_answer
 from evoengineer.propose.prices import Model
-from evoengineer.propose.protocol import Attempt, Estimate, ProposerError, Reply, Request, Stopped, Usage
+from evoengineer.propose.protocol import (
+    Attempt,
+    Estimate,
+    ProposerError,
+    Reply,
+    Request,
+    Stopped,
+    Usage,
+    clean_text,
+)
 from evoengineer.propose.retry import RetryPolicy, retry_after
 
 _NO_KEY_NEEDED = "not-needed"  # local servers take any key
@@ -29,6 +40,8 @@ _FATAL = {
     404: "knows no such model or path",
 }
 _BYTES_PER_TOKEN = 2  # code has three to four; an estimate must not be too low
+_MOST_BYTES = 16 * 2**20  # of one answer; the longest that models give is below a megabyte
+_LOOK_SECONDS = 0.1  # how often a call under way looks whether it is still wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,7 @@ class Endpoint:
         if not base_url.startswith(("http://", "https://")):
             raise UsageError(f"--base-url must begin with http:// or https://, not {base_url!r}")
         key = os.environ.get(self.model.key) or os.environ.get("EVOENGINEER_API_KEY")
-        if not key and self.options.base_url is None:
+        if not key and self.options.base_url is None and self.model.needs_key:
             raise UsageError(f"no key for {self.model.name}: set ${self.model.key} or $EVOENGINEER_API_KEY")
         return openai.OpenAI(
             api_key=key or _NO_KEY_NEEDED,
@@ -85,7 +98,7 @@ class Endpoint:
         )
 
     def estimate(self, system: str, user: str) -> Estimate:
-        prompt = (len(system.encode()) + len(user.encode())) // _BYTES_PER_TOKEN + 16
+        prompt = _most_tokens(system, user)
         most = self.options.max_tokens
         price = self.model.price
         return Estimate(prompt + most, 0 if price is None else price.nano_usd(prompt, most))
@@ -100,41 +113,77 @@ class Endpoint:
             except _Failed as failed:
                 wait = retry.wait_seconds(attempt, random, failed.asked)
                 last = attempt == retry.attempts or not failed.again or wait > retry.longest_asked_seconds
-                request.on_attempt(replace(failed.attempt, wait_seconds=0.0 if last else wait))
+                said = clean_text(failed.attempt.message)
+                request.on_attempt(replace(failed.attempt, message=said, wait_seconds=0.0 if last else wait))
                 if last:
-                    what = f"{self.name}: {failed.attempt.message}"
-                    raise ProposerError(what, fatal=not failed.again) from failed
+                    raise ProposerError(f"{self.name}: {said}", fatal=not failed.again) from failed
                 if request.stop.wait(wait):
                     raise Stopped from failed
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _ask(self, request: Request) -> Reply:
+        """One call, within the time limit as a whole: the client's own limits are for each piece of an answer, and an
+        endpoint that sends a byte now and then never meets them."""
+        started = time.monotonic()
+        limit = self.options.timeout_seconds
+        answers: SimpleQueue[str | Exception] = SimpleQueue()
+        # A thread that nobody waits for: reading from a socket cannot be interrupted.
+        threading.Thread(target=self._exchange, args=(request, answers), daemon=True).start()
+        while True:
+            try:
+                answer = answers.get(timeout=max(0.0, min(_LOOK_SECONDS, started + limit - time.monotonic())))
+                break
+            except Empty:
+                if request.give_up.is_set():
+                    raise Stopped from None
+                if time.monotonic() - started >= limit:
+                    raise _failure(request, "timed_out", f"no whole answer within {limit:g} s") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return self._reply(request, answer, time.monotonic() - started)
+
+    def _exchange(self, request: Request, answers: SimpleQueue[str | Exception]) -> None:
+        """In a thread of its own: the body of the answer, or the failure."""
         import openai
 
-        started = time.monotonic()
+        http = _http()
         try:
-            # The body as it is: a broken one is told from a broken connection, and validating every field of the
-            # answer would cost as much again as the call.
-            # Endpoints that know the header do not bill a repeated call twice; the others ignore it.
-            headers = {"Idempotency-Key": f"{request.run}/{request.number}"}
-            body: str = self._client.post(
-                "/chat/completions",
-                body=self._parameters(request),
-                options={"headers": headers},
-                cast_to=_response_type(),
-            ).text
-        except openai.APITimeoutError as error:
-            raise _failure(
-                request, "timed_out", f"no answer within {self.options.timeout_seconds:g} s"
-            ) from error
+            answers.put(self._body(request))
+        except _Failed as failed:
+            answers.put(failed)
+        except (openai.APITimeoutError, http.TimeoutException):
+            answers.put(
+                _failure(request, "timed_out", f"no answer within {self.options.timeout_seconds:g} s")
+            )
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            raise _failure(request, "disconnected", f"{type(cause).__name__}: {cause}") from error
+            answers.put(_failure(request, "disconnected", f"{type(cause).__name__}: {cause}"))
         except openai.APIStatusError as error:
-            raise _status_failure(request, error) from error
+            answers.put(_status_failure(request, error))
         except openai.APIError as error:
-            raise _failure(request, "invalid_json", str(error)) from error
-        return self._reply(request, body, time.monotonic() - started)
+            answers.put(_failure(request, "invalid_json", str(error)))
+        except http.HTTPError as error:
+            answers.put(_failure(request, "disconnected", f"{type(error).__name__}: {error}"))
+        except Exception as error:
+            answers.put(error)
+
+    def _body(self, request: Request) -> str:
+        """The body as it is, a piece at a time: a broken one is told from a broken connection, an endless one is
+        refused, and validating every field of the answer would cost as much again as the call."""
+        # Endpoints that know the header do not bill a repeated call twice; the others ignore it.
+        headers = {"Idempotency-Key": f"{request.run}/{request.number}"}
+        deadline = time.monotonic() + self.options.timeout_seconds
+        whole = bytearray()
+        create = self._client.chat.completions.with_streaming_response.create
+        with create(**self._parameters(request), extra_headers=headers) as response:
+            for piece in response.iter_bytes():
+                whole += piece
+                if len(whole) > _MOST_BYTES:
+                    limit = f"longer than {_MOST_BYTES // 2**20} MB, which is the most that is read"
+                    raise _failure(request, "too_long", f"the answer is {limit}")
+                if time.monotonic() > deadline:
+                    break  # nobody waits for it any longer
+        return whole.decode("utf-8", "replace")
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         parameters: dict[str, Any] = {
@@ -157,25 +206,24 @@ class Endpoint:
 
     def _reply(self, request: Request, body: str, seconds: float) -> Reply:
         try:
-            data = json.loads(body)
-            choice = data["choices"][0]
-            text = choice["message"].get("content") or ""
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise _failure(
-                request, "invalid_json", f"{type(error).__name__}: {error}: {body[:200]!r}"
-            ) from error
-        usage = self._usage(data.get("usage") or {})
-        if not text.strip():
-            reason = choice.get("finish_reason") or "no reason given"
+            answer = read_answer(body)
+        except Malformed as error:
+            raise _failure(request, "invalid_json", f"{error}: {body[:200]!r}") from error
+        usage = self._usage(request, answer.text, answer.counts)
+        if not answer.text.strip():
+            reason = answer.finish or "no reason given"
             raise _failure(request, "empty", f"an empty answer ({reason})", usage)
-        model = str(data.get("model") or self.model.model)
-        return Reply(text, model, usage, str(choice.get("finish_reason") or ""), seconds)
+        return Reply(answer.text, answer.model or self.model.model, usage, answer.finish, seconds)
 
-    def _usage(self, usage: dict[str, Any]) -> Usage:
-        given = int(usage.get("prompt_tokens") or 0)
-        answered = int(usage.get("completion_tokens") or 0)
-        details = usage.get("prompt_tokens_details") or {}
-        cached = int(details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0)
+    def _usage(self, request: Request, text: str, counts: tuple[int | None, int | None, int]) -> Usage:
+        """What the endpoint counted. A count that cannot be is replaced by what the texts can have been at most: a
+        limit that is to be kept must not depend on nonsense."""
+        given, answered, cached = counts
+        if given is None:
+            given = _most_tokens(request.system, request.user)
+        if answered is None:
+            answered = _most_tokens(text)
+        cached = min(cached, given)
         price = self.model.price
         return Usage(given, answered, cached, 0 if price is None else price.nano_usd(given, answered, cached))
 
@@ -184,12 +232,16 @@ class Endpoint:
 
 
 @cache
-def _response_type() -> Any:
-    """The response of the HTTP library that the client is built on, which depends on the client's version."""
+def _http() -> Any:
+    """The HTTP library that the client is built on, which depends on the client's version."""
     from importlib import import_module
     from importlib.util import find_spec
 
-    return import_module("httpx2" if find_spec("httpx2") else "httpx").Response
+    return import_module("httpx2" if find_spec("httpx2") else "httpx")
+
+
+def _most_tokens(*texts: str) -> int:
+    return sum(len(text.encode()) for text in texts) // _BYTES_PER_TOKEN + 16
 
 
 def _failure(request: Request, kind: str, message: str, usage: Usage | None = None) -> _Failed:

@@ -16,13 +16,13 @@ retry_after = "1"
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evoengineer.errors import UsageError, check_names
 from evoengineer.propose.fake_endpoint import FAULTS, Answer, Script, by_number, by_order
+from evoengineer.user_files import is_file, number, read_text, read_toml
 
 _TOP = ("by", "requests_per_second", "concurrent", "answer")
 _ANSWER = (
@@ -41,19 +41,21 @@ class FakeScript:
 
 def load_script(path: Path) -> FakeScript:
     """Read a script and check it."""
-    try:
-        data = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise UsageError(f"script {path}: {error.strerror or error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"script {path}: {error}") from error
-    check_names(f"script {path}", data, _TOP)
-    answers = [_answer(path, entry) for entry in data.get("answer", [])]
+    data = read_toml(path, "script")
+    where = f"script {path}"
+    check_names(where, data, _TOP)
+    entries = data.get("answer", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise UsageError(f"{where}: answers are tables, [[answer]]")
+    answers = [_answer(path, entry) for entry in entries]
     if not answers:
-        raise UsageError(f"script {path}: it has no [[answer]]")
+        raise UsageError(f"{where}: it has no [[answer]]")
     order = data.get("by", "number")
     if order not in ("number", "order"):
-        raise UsageError(f"script {path}: by = {order!r}; valid: number, order")
+        raise UsageError(f"{where}: by = {order!r}; valid: number, order")
+    for name in ("requests_per_second", "concurrent"):
+        if name in data and not number(data[name], f"{where}: {name}") > 0:
+            raise UsageError(f"{where}: {name} must be positive")
     script = by_number(answers) if order == "number" else by_order(answers)
     return FakeScript(script, data.get("requests_per_second"), data.get("concurrent"))
 
@@ -64,17 +66,28 @@ def reply_text(code: str, name: str, thought: str) -> str:
 
 
 def _answer(path: Path, entry: dict[str, Any]) -> Answer:
-    check_names(f"script {path}: an answer", entry, _ANSWER)
-    faults = tuple(str(fault) for fault in entry.get("faults", ()))
+    where = f"script {path}: an answer"
+    check_names(where, entry, _ANSWER)
+    faults = entry.get("faults", [])
+    if not isinstance(faults, list):
+        raise UsageError(f"{where}: faults must be a list, not {faults!r}")
+    faults = tuple(str(fault) for fault in faults)
     for fault in faults:
         if fault not in FAULTS:
             raise UsageError(f"script {path}: unknown fault {fault!r}; valid: {', '.join(FAULTS)}")
+    for name in ("text", "file", "name", "thought"):
+        if not isinstance(entry.get(name, ""), str):
+            raise UsageError(f"{where}: {name} must be text, not {entry[name]!r}")
+    for name in ("delay_seconds", "input_tokens", "output_tokens"):
+        if name in entry:
+            number(entry[name], f"{where}: {name}")
     text = entry.get("text", "")
     if "file" in entry:
         source = path.parent / entry["file"]
-        if not source.is_file():
+        if not is_file(source):
             raise UsageError(f"script {path}: {source}: no such file")
-        text = reply_text(source.read_text(), entry.get("name", source.stem), entry.get("thought", ""))
+        code = read_text(source, "kernel")
+        text = reply_text(code, entry.get("name", source.stem), entry.get("thought", ""))
     return Answer(
         text,
         faults,

@@ -125,7 +125,7 @@ def _from_json(text: str) -> Parsed | None:
         while start != -1 and start < 4000:
             try:
                 value, _ = json.JSONDecoder(strict=False).raw_decode(candidate, start)
-            except ValueError:
+            except (ValueError, RecursionError):  # brackets may nest deeper than anybody reads
                 value = None
             parsed = _from_object(value)
             if parsed is not None:

@@ -74,7 +74,8 @@ class Request:
     seed: int
     parents: tuple[str, ...] = ()  # sources, the best first
     baseline: str = ""
-    stop: threading.Event = field(default_factory=threading.Event)  # set: give up waiting
+    stop: threading.Event = field(default_factory=threading.Event)  # set: give up waiting to call again
+    give_up: threading.Event = field(default_factory=threading.Event)  # set: give up a call under way, too
     on_attempt: Callable[[Attempt], None] = lambda attempt: None
 
 
@@ -105,7 +106,12 @@ class ProposerError(EvoEngineerError):
 
 
 class Stopped(ProposerError):
-    """The run was asked to stop while a call waited to be repeated; the proposal stays open."""
+    """The run was asked to stop while a call waited to be repeated, or for its answer; the proposal stays open."""
 
     def __init__(self) -> None:
-        super().__init__("stopped while waiting to call again")
+        super().__init__("stopped while waiting for an answer")
+
+
+def clean_text(text: str) -> str:
+    """Text that can be written as UTF-8: half a surrogate pair, which JSON can spell, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -28,6 +28,7 @@ from evoengineer.kernel.inline.writing import model_file
 from evoengineer.kernel.text import HALF_OPERATORS, uses_half_operators
 from evoengineer.propose.parse import parse_reply
 from evoengineer.search.task import Task
+from evoengineer.user_files import check_folder
 
 _TEMPLATES = ("setup.py", "pyproject.toml", "test_kernel.py", "README.md")
 
@@ -45,17 +46,28 @@ def write_best(archive: Archive, run: str) -> Path | None:
     best = best_kernel(archive, run)
     if best is None:
         return None
-    path = archive.path.parent / "best" / f"{run.replace('/', '_')}.cu"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(best[1], encoding="utf-8")
+    path = best_file(archive, run)
     original = original_file(archive, run, best[0])
-    if original:
-        path.with_suffix(".py").write_text(original, encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(best[1], encoding="utf-8")
+        if original:
+            path.with_suffix(".py").write_text(original, encoding="utf-8")
+    except OSError as error:
+        raise EvoEngineerError(
+            f"the best kernel cannot be written to {path}: {error.strerror or error}. `show {run} --best` prints it."
+        ) from error
     return path
+
+
+def best_file(archive: Archive, run: str) -> Path:
+    """Where a run's best kernel is written."""
+    return archive.path.parent / "best" / f"{run.replace('/', '_')}.cu"
 
 
 def export_run(archive: Archive, run: str, folder: Path, number: int | None = None) -> list[Path]:
     """Write the folder; the files that were written."""
+    check_folder(folder, "output")
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty: choose another with --output")
     chosen = best_source(archive, run)[0] if number is None else number

@@ -29,12 +29,13 @@ def paper_table(summaries: Iterable[RunSummary]) -> str:
     for (method, proposer), runs in groups.items():
         speedups = [each.best_speedup for each in runs if each.best_speedup is not None]
         trials = sum(each.trials for each in runs)
+        known = all(each.price_known for each in runs)
         rows.append((
             *(method, proposer, str(len(runs)), str(trials)),
             f"{median(speedups):.2f}" if speedups else "-",
             share(sum(speedup > 2 for speedup in speedups), len(speedups)),
             *(share(sum(each.valid for each in runs), trials), share(sum(each.compiled for each in runs), trials)),
-            *(f"{sum(each.tokens for each in runs):,}", cost(sum(each.nano_usd for each in runs))),
+            *(f"{sum(each.tokens for each in runs):,}", cost(sum(each.nano_usd for each in runs), known=known)),
         ))  # fmt: skip
     text = table(rows, right=frozenset(range(2, len(_HEAD))))
     simulated = sorted(device for device in devices if DeviceName.parse(device).simulated)

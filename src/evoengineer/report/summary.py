@@ -30,9 +30,7 @@ def summary_text(summary: RunSummary, best_path: Path | None, best: Timing | Non
     if summary.attempts:
         failed = ", ".join(f"{kind} {count}" for kind, count in summary.attempts.most_common())
         lines.append(f"  failed calls, repeated and not charged  {failed}")
-    lines.append(
-        f"  spent     {summary.tokens:,} tokens, {cost(summary.nano_usd)}, {duration(summary.seconds)}"
-    )
+    lines.append(f"  spent     {summary.tokens:,} tokens, {_cost(summary)}, {duration(summary.seconds)}")
     if summary.baseline_us is not None:
         lines.append(f"  baseline  {summary.baseline_us:.2f} us{simulated}")
     if summary.best_us is not None:
@@ -45,6 +43,8 @@ def summary_text(summary: RunSummary, best_path: Path | None, best: Timing | Non
         lines += [f"  {line}" for line in without_baseline(best)]
     if best_path is not None:
         lines.append(f"  kernel    {best_path}")
+    if run.note:
+        lines.append(f"  note      {run.note}")
     if run.reason:
         lines.append(f"  {run.status}: {run.reason}")
     return "\n".join(lines)
@@ -69,3 +69,9 @@ def no_baseline_text(problem: str) -> str:
         "speedups over a baseline. `evoengineer problems adopt` makes a folder with one of a KernelBench file; "
         "--baseline FILE.cu gives one."
     )
+
+
+def _cost(summary: RunSummary) -> str:
+    if summary.price_known:
+        return cost(summary.nano_usd)
+    return f"cost unknown (no price of {summary.run.proposer} is known: --prices FILE)"

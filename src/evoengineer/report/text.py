@@ -20,9 +20,9 @@ def speedup_text(speedup: float | None) -> str:
     return "no baseline" if speedup is None else f"{speedup:.2f}x"
 
 
-def cost(nano_usd: int) -> str:
-    """Dollars, from billionths."""
-    return f"${nano_usd / 1e9:.4f}"
+def cost(nano_usd: int, *, known: bool = True) -> str:
+    """Dollars, from billionths; a model without a known price did not cost nothing."""
+    return f"${nano_usd / 1e9:.4f}" if known else "unknown"
 
 
 def duration(seconds: float) -> str:

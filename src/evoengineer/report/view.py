@@ -145,7 +145,9 @@ def progress_rows(progress: Progress) -> list[tuple[str, str]]:
     if progress.attempts:
         failed = ", ".join(f"{kind} {count}" for kind, count in progress.attempts.most_common())
         rows.append(("failed calls", failed))
-    rows.append(("tokens", f"{progress.tokens:,}   cost {cost(progress.nano_usd)}"))
+    rows.append(
+        ("tokens", f"{progress.tokens:,}   cost {cost(progress.nano_usd, known=progress.price_known)}")
+    )
     left = remaining_seconds(progress)
     rows.append(
         ("time", duration(progress.seconds) + ("" if left is None else f", about {duration(left)} left"))

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -72,6 +73,7 @@ class Loop:
         self._repeats = self._failures = 0
         self._inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
+        self._give_up = threading.Event()  # the time is up: what is under way is left to `resume`, too
         self._ending: tuple[Ending, str] | None = None
         self._closed = False  # nothing more is planned
         self._interrupted = False
@@ -88,15 +90,40 @@ class Loop:
             self._restore()
             self._seed()
             self._work_through()
+        except Exception:
+            self._salvage()
+            raise
         except BaseException:
             self._stop.set()
             self._pool.shutdown(wait=False, cancel_futures=True)
             raise
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=not self._give_up.is_set(), cancel_futures=True)
+        if self._give_up.is_set():
+            self._collect()
         ending, reason = self._ending or (Ending.FINISHED, "all trials are done")
         self._note_time()
         self.journal.ended(ending.status, str(ending), reason)
         return Result(ending, reason, self.progress)
+
+    def _salvage(self) -> None:
+        """Something of ours or of the user's failed. Answers under way are paid for: they are kept for `resume`."""
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        with suppress(Exception):  # the first error is the one to report
+            self._collect()
+
+    def _collect(self) -> None:
+        """Keep the answers that have arrived and were not looked at."""
+        while True:
+            try:
+                event, number, value = self._inbox.get(timeout=0)
+            except queue.Empty:
+                break
+            if event == "replied" and self._work[number].reply is None:
+                self._keep(self._work[number], value)
+            elif event == "attempted":
+                self.journal.attempted(value)
+        self.journal.flush(paid=True)
 
     def _work_through(self) -> None:
         while True:
@@ -105,15 +132,12 @@ class Loop:
             self._advance()
             if not self._waiting():
                 return
-            left = self.budget.seconds_left()
-            wait = _TICK_SECONDS if left is None else max(0.01, min(_TICK_SECONDS, left))
             try:
-                event, number, value = self._inbox.get(timeout=wait)
+                event, number, value = self._inbox.get(timeout=self._longest_wait())
             except queue.Empty:
                 event, number, value = "tick", 0, None
             self._handle(event, number, value)
-            if self.budget.out_of_time() and not self._stop.is_set():
-                self._halt(Ending.BUDGET, budget_reason("time", self.budget))
+            self._watch_time()
             self._note_time()
             self.observer.tick(self.progress)
 
@@ -125,6 +149,10 @@ class Loop:
             work = self._work.get(self._next_settle)
             if work is None or not work.complete:
                 break
+            if work.skipped and work.verdict is None and self._first(work) is None:
+                work.skipped = False  # what it seemed to repeat came to nothing: it stands for itself
+                self._examine(work)
+                break
             self._settle(work)
         self.journal.flush()
         for work in self._to_call:
@@ -133,6 +161,8 @@ class Loop:
 
     def _waiting(self) -> bool:
         """Whether something under way will still report."""
+        if self._give_up.is_set():
+            return False
         if not self._stop.is_set():
             return bool(self._work)
         return any(
@@ -210,7 +240,13 @@ class Loop:
         source = self.state.task.baseline
         if not source or kernel_id(source) in self._kernels:
             return
-        verdict = self.judge.judge(source).result()
+        judging = self.judge.judge(source)
+        while not wait((judging,), self._longest_wait()).done:
+            self._watch_time()
+            if self._give_up.is_set() or self._interrupted:
+                self._closed = True  # there is nothing to plan from yet
+                return
+        verdict = judging.result()
         if verdict.timing is None:
             raise EvoEngineerError(
                 f"the baseline kernel of {self.state.task.name} is not valid ({verdict.outcome}): {verdict.summary}"
@@ -269,6 +305,7 @@ class Loop:
             parents=plan.sources or self.journal.sources(plan.parents),
             baseline=self.state.task.baseline,
             stop=self._stop,
+            give_up=self._give_up,
             on_attempt=lambda attempt: self._inbox.put(("attempted", plan.number, attempt)),
         )
         work.future = self._pool.submit(self.proposer.propose, request)
@@ -307,12 +344,16 @@ class Loop:
         self.observer.attempted(attempt, self.progress)
 
     def _replied(self, work: Work, reply: Reply) -> None:
+        self._keep(work, reply)
+        self._examine(work)
+
+    def _keep(self, work: Work, reply: Reply) -> None:
+        """An answer is in the archive before anything else is done with it."""
         work.parsed = parse_reply(reply.text, self.state.task.signature())
         self.journal.replied(work.plan.number, reply, work.parsed)
         self.journal.flush(paid=True)
         work.reply = reply
         work.kernel = kernel_id(work.parsed.code)
-        self._examine(work)
 
     def _examine(self, work: Work) -> None:
         """Send a text to be built, unless it has no kernel or an earlier proposal has the same."""
@@ -339,6 +380,8 @@ class Loop:
     def _is_known(self, work: Work, settled: dict[str, int], field: str) -> bool:
         """Whether an earlier proposal, settled or under way, has the same text or machine code."""
         identity = getattr(work, field)
+        if not identity:
+            return False
         return identity in settled or any(
             number < work.plan.number and getattr(other, field) == identity
             for number, other in self._work.items()
@@ -407,8 +450,11 @@ class Loop:
             if build:
                 self._builds.setdefault(build, plan.number)
         if settled.kind is Kind.DUPLICATE and settled.duplicate_of is not None:
-            # Another text of the same machine code: whoever repeats it repeats the first one.
+            # Another text of the same machine code, or machine code that the compiler made anew of the same text:
+            # whoever repeats it repeats the first one.
             self._kernels.setdefault(kernel, settled.duplicate_of)
+            if build:
+                self._builds.setdefault(build, settled.duplicate_of)
         self._repeats = self._repeats + 1 if settled.kind is Kind.DUPLICATE else 0
         self._failures = self._failures + 1 if settled.kind is Kind.FAILED else 0
         self.progress.improved(self.state.best)
@@ -436,6 +482,15 @@ class Loop:
         self._closed = True
         if self._ending is None:
             self._ending = (ending, reason)
+
+    def _longest_wait(self) -> float:
+        left = self.budget.seconds_left()
+        return _TICK_SECONDS if left is None else max(0.01, min(_TICK_SECONDS, left))
+
+    def _watch_time(self) -> None:
+        if self.budget.out_of_time() and not self._give_up.is_set():
+            self._halt(Ending.BUDGET, budget_reason("time", self.budget))
+            self._give_up.set()
 
     def _note_time(self) -> None:
         self.progress.seconds = self.budget.elapsed()

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evoengineer.errors import UsageError, did_you_mean
+from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 from evoengineer.search import operators as op
 from evoengineer.search.operators import Operator
 from evoengineer.search.populations import Elites, Islands, Population, SingleBest
@@ -136,10 +138,53 @@ def _from_file(path: Path, attribute: str) -> tuple[Method, str]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise UsageError(f"method file {path}: {type(error).__name__}: {error}") from error
+    except SyntaxError as error:
+        raise UsageError(f"method file {path}, line {error.lineno}: {error.msg}") from error
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"method file {_place(error, path)}: {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
     if not isinstance(found, Method):
         own = [name for name, value in vars(module).items() if isinstance(value, Method)]
         raise UsageError(f"{path} has no Method {attribute!r}; it has: {', '.join(own) or 'none'}")
+    _check(found, path)
     return found, hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _check(method: Method, path: Path) -> None:
+    """A method of the user's own, as far as it can be told before it is used."""
+    with blaming(f"{path}:{method.name}"):
+        population = method.population()
+    for name in ("seed", "add", "choose"):
+        if not callable(getattr(population, name, None)):
+            raise UsageError(f"method file {path}: the population of {method.name} has no {name}()")
+    if not all(isinstance(each, Operator) for each in (*method.opening, *method.cycle, method.fallback)):
+        raise UsageError(f"method file {path}: the operators of {method.name} are not all of class Operator")
+
+
+@contextmanager
+def blaming(method: str) -> Iterator[None]:
+    """What a user's own method, population or guidance raises is told with its file and line."""
+    path, colon, _ = method.rpartition(":")
+    try:
+        yield
+    except EvoEngineerError:
+        raise
+    except Exception as error:
+        place = _place(error, Path(path)) if colon else ""
+        if ", line " not in place:
+            raise
+        raise EvoEngineerError(
+            f"the method of your own failed: {place}: {type(error).__name__}: {error}. "
+            "What was paid for is kept; mend the file and start a new run."
+        ) from error
+
+
+def _place(error: BaseException, path: Path) -> str:
+    """`file, line n`: the last line of the user's own files that the error came through."""
+    folder = path.resolve().parent
+    lines = [
+        (frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).resolve().is_relative_to(folder) and "site-packages" not in frame.filename
+    ]
+    return f"{lines[-1][0]}, line {lines[-1][1]}" if lines else str(path)

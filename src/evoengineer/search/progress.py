@@ -25,6 +25,7 @@ class Progress:
     attempts: Counter[str] = field(default_factory=Counter)  # failed calls by kind
     tokens: int = 0
     nano_usd: int = 0
+    price_known: bool = True
     best: Member | None = None
     best_trial: int = 0  # trial of the last improvement
     seconds: float = 0.0

@@ -7,13 +7,14 @@ file is `--max-cost` on the command line). An unknown name is refused, naming th
 
 from __future__ import annotations
 
-import tomllib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from evoengineer.errors import UsageError, check_names
+from evoengineer.user_files import read_toml
 
 
 def _setting(default: Any, help: str, *, type: type = str, metavar: str = "", resume: bool = False) -> Any:
@@ -96,16 +97,21 @@ class Settings:
 NAMES = tuple(each.name for each in fields(Settings))
 _POSITIVE = ("trials", "max_tokens_total", "max_seconds", "stop_after", "target", "lookahead", "max_tokens",
              "timeout", "attempts", "concurrency")  # fmt: skip
+_NOT_NEGATIVE = ("max_cost", "temperature", "judge_workers")
+_MOST = {
+    "concurrency": 1024,
+    "judge_workers": 1024,
+    "lookahead": 4096,
+}  # threads, and proposals kept in memory
+_LARGEST = 2**53  # beyond it neither SQLite nor a float keeps a whole number apart from the next
+
+
+_KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def read_file(path: Path) -> dict[str, Any]:
     """The settings in a `run.toml`."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"settings {path}: {error.strerror or error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"settings {path}: {error}") from error
+    data = read_toml(path, "settings")
     check_names(f"settings {path}", data, NAMES)
     return data
 
@@ -125,8 +131,10 @@ def resolve(flags: Mapping[str, Any], file: Mapping[str, Any] | None = None, whe
         raise UsageError("which problem? `evoengineer problems` lists them")
     if settings.match not in ("prompt", "order"):
         raise UsageError(f"match must be prompt or order, not {settings.match!r}")
-    if settings.max_cost is not None and settings.max_cost < 0:
-        raise UsageError(f"max_cost must not be negative, not {settings.max_cost}")
+    for name in _NOT_NEGATIVE:
+        value = getattr(settings, name)
+        if value is not None and value < 0:
+            raise UsageError(f"{name} must not be negative, not {value}")
     for name in _POSITIVE:
         value = getattr(settings, name)
         if value is not None and value <= 0:
@@ -140,7 +148,15 @@ def _checked(name: str, value: Any, where: str) -> Any:
         return None
     wanted: type = next(each.metadata["type"] for each in fields(Settings) if each.name == name)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(min(max(value, -_LARGEST - 1), _LARGEST + 1))
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise UsageError(f"{where}{name} must be a {wanted.__name__}, not {value!r}")
+        raise UsageError(f"{where}{name} must be {_KINDS[wanted]}, not {value!r}")
+    if isinstance(value, int | float) and (
+        not math.isfinite(value) or abs(value) > _MOST.get(name, _LARGEST)
+    ):
+        raise UsageError(
+            f"{where}{name} must be a finite number of at most {_MOST.get(name, _LARGEST)}, not {value}"
+        )
+    if isinstance(value, str) and not value.isprintable():
+        raise UsageError(f"{where}{name} must be printable text, not {value!r}")
     return value

@@ -20,6 +20,7 @@ from evoengineer.errors import UsageError
 from evoengineer.lifetime import die_with_parent
 from evoengineer.sim.cudart.library import client_environment, linked_cuda
 from evoengineer.sim.options import DeviceOptions
+from evoengineer.sim.runtime.native import runtime_library
 
 _SHUTDOWN_SECONDS = 5.0
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -37,6 +38,7 @@ def start_server(
 
     Its reports go to `stderr` (default: ours). The options go through a pipe: seeds are not for process lists.
     """
+    runtime_library()  # built here, where somebody can be told that it takes a while
     sockets = {"--fd": client, "--control-fd": control}
     files = {name: sock.fileno() for name, sock in sockets.items() if sock is not None}
     server = subprocess.Popen(
@@ -48,6 +50,7 @@ def start_server(
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=stderr,
+        process_group=0,  # Ctrl-C in a terminal reaches the whole group, and is meant for us
     )
     assert server.stdin is not None
     with suppress(BrokenPipeError), server.stdin as pipe:  # a process that could not start says so itself

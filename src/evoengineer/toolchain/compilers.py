@@ -134,7 +134,14 @@ def _repair_wheel(root: Path) -> None:
 @cache
 def _version_of(nvcc: Path) -> tuple[int, int]:
     try:
-        run = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False, timeout=60)
+        run = subprocess.run(
+            [nvcc, "--version"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=60,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolchainError(f"{nvcc} does not run: {error}") from error
     found = re.search(r"release (\d+)\.(\d+)", run.stdout)

@@ -22,7 +22,12 @@ def _filtered(symbols: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, 
         return ()
     try:
         run = subprocess.run(
-            ["c++filt", *options], input="\n".join(symbols), capture_output=True, text=True, check=False
+            ["c++filt", *options],
+            input="\n".join(symbols),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
         )
     except OSError:
         return symbols

@@ -7,7 +7,7 @@ that a candidate wrote. Any number of processes may build at once. What comes fr
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +20,8 @@ from evoengineer.toolchain.toolkit import toolchain_digest
 
 _OBJECTS = Cache("objects")
 _OUTPUTS = Folders("native")
+
+on_build: Callable[[str], None] = lambda name: None  # noqa: E731 - told what is built, since that takes a while
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ def build(part: Part) -> Path:
     key = f"{Path(part.name).stem}-{digest(part.name, *part.flags, '', *part.link_flags, '', *part.links, '', *keys)}"
     folder = _OUTPUTS.find(key)
     if folder is None:
+        on_build(part.name)
         folder = private_folder()
         with scratch_folder() as scratch:
             with ThreadPoolExecutor(min(len(keys), len(os.sched_getaffinity(0)))) as pool:
@@ -95,7 +98,9 @@ def _object_keys(part: Part, compiler: HostCompiler) -> tuple[str, ...]:
 
 @cache
 def _version(compiler: HostCompiler) -> str:
-    run = subprocess.run([*compiler.command, "--version"], capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [*compiler.command, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     return " ".join(compiler.command) + run.stdout
 
 
@@ -126,7 +131,15 @@ def _link(part: Part, compiler: HostCompiler, objects: list[Path], output: Path,
 def _run(command: list[str], what: str, scratch: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(scratch)}
     try:
-        run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        run = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            env=environment,
+            process_group=0,
+        )
     except OSError as error:
         raise ToolchainError(f"cannot start {command[0]}: {error}") from error
     if run.returncode != 0:

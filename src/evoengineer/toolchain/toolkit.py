@@ -111,7 +111,9 @@ def dryrun(toolchain: Toolchain, flags: tuple[str, ...]) -> list[str]:
         return kept.decode().splitlines()
     command = [str(nvcc), "--dryrun", "--keep", *flags, "-c", "kernel.cu", "-o", "kernel.o"]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd="/")
+        run = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=60, cwd="/"
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolchainError(f"{nvcc} does not run: {error}") from error
     if run.returncode != 0:

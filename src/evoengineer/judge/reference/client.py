@@ -51,7 +51,8 @@ class ReferenceProcess:
             [sys.executable, "-m", "evoengineer.judge.reference.server",
              str(self.inputs_fd), str(self.outputs_fd), str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(self.inputs_fd, self.outputs_fd),
-            text=True, bufsize=1,
+            encoding="utf-8", errors="replace", bufsize=1,
+            process_group=0,  # Ctrl-C in a terminal reaches the whole group, and is meant for us
         )  # fmt: skip
         self._waiting: deque[Future[dict[str, Any]]] = deque()
         self._lock = threading.Lock()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from evoengineer.errors import SandboxError
+from evoengineer.files import scratch_folder
 from evoengineer.judge.sandbox.launching import LAYER_NAMES, launcher
 from evoengineer.judge.sandbox.policy import run_policy
 
@@ -106,7 +106,7 @@ def _failures() -> dict[str, str]:
     from evoengineer.judge.sandbox.process import run
 
     failures: dict[str, str] = {}
-    with tempfile.TemporaryDirectory(prefix="evosandbox-") as scratch:
+    with scratch_folder() as scratch:
         policy = run_policy(Path(scratch), readable=[launcher()]).with_limits(wall_seconds=10.0)
         while True:
             active = frozenset(LAYER_NAMES) - failures.keys()

@@ -34,12 +34,15 @@ def build_shared(
 # -- loading -------------------------------------------------------------------------------------------
 
 
+def runtime_library() -> Path:
+    """The runtime's file, built if need be."""
+    return build_shared(sorted(RUNTIME_SOURCES.glob("*.cpp")), "libevosim.so")
+
+
 @cache
 def load_runtime() -> c.CDLL:
-    """The runtime, built if need be, with signatures set; its symbols are visible to compiled kernels."""
-    library = c.CDLL(
-        str(build_shared(sorted(RUNTIME_SOURCES.glob("*.cpp")), "libevosim.so")), mode=c.RTLD_GLOBAL
-    )
+    """The runtime with signatures set; its symbols are visible to compiled kernels."""
+    library = c.CDLL(str(runtime_library()), mode=c.RTLD_GLOBAL)
     for struct, mirror in structs.SIZES.items():
         size = getattr(library, f"rt_sizeof_{struct}")()
         if size != c.sizeof(mirror):

@@ -141,7 +141,8 @@ def _run_ptxas(ptxas: Path, arch: str, text: str) -> tuple[str, bytes]:
         run = subprocess.run(
             command,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=_TIMEOUT_SECONDS,
             check=False,
             preexec_fn=_caged,
