@@ -54,7 +54,7 @@ def show_command(options: argparse.Namespace) -> int:
     from evoengineer.report.summary import summary_text
     from evoengineer.report.text import speedup_text, table
 
-    with Archive(archive_file(options.archive), create=False) as archive:
+    with Archive(archive_file(options.archive), read_only=True) as archive:
         run = archive.run(options.run)
         if options.digest:
             print(digest(archive, run.id))
@@ -111,7 +111,7 @@ def export_command(options: argparse.Namespace) -> int:
     from evoengineer.experiment.evolving import archive_file
     from evoengineer.report.export import export_run
 
-    with Archive(archive_file(options.archive), create=False) as archive:
+    with Archive(archive_file(options.archive), read_only=True) as archive:
         run = archive.run(options.run)
         folder = options.output or Path(run.id)
         for path in export_run(archive, run.id, folder, options.proposal):

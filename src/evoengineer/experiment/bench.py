@@ -125,7 +125,7 @@ class Bench:
         rows = [(cell.settings.method, proposer_name(cell.settings)) for cell in self.cells]
         order = {row: place for place, row in enumerate(dict.fromkeys(rows))}
         places = {cell.name: order[row] for cell, row in zip(self.cells, rows, strict=True)}
-        with Archive(self.archive, create=False) as archive:
+        with Archive(self.archive, read_only=True) as archive:
             found = [each for each in summaries(archive) if each.run.id in places]
         return sorted(found, key=lambda each: places[each.run.id])
 
