@@ -45,7 +45,9 @@ def test_reading_leaves_the_archive_as_it_was(archive: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"notes of mine\n" * 50], ids=["empty", "text"])
-@pytest.mark.parametrize("command", [["runs"], ["show", "x"], ["export", "x"], ["resume", "x"]], ids=lambda c: c[0])
+@pytest.mark.parametrize(
+    "command", [["runs"], ["show", "x"], ["export", "x"], ["resume", "x"]], ids=lambda c: c[0]
+)
 def test_a_file_that_is_no_archive_is_refused_and_kept(
     tmp_path: Path, text: bytes, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

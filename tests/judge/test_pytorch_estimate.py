@@ -11,7 +11,9 @@ LAUNCH_US = CARD.launch_overhead_ns / 1e3
 FP32 = 2 * 128 * 128 * 2.52e9
 
 
-def call(kind: str = "other", moved: float = 0.0, flops: float = 0.0, dtype: str = "float32") -> dict[str, object]:
+def call(
+    kind: str = "other", moved: float = 0.0, flops: float = 0.0, dtype: str = "float32"
+) -> dict[str, object]:
     return {"name": "x", "kind": kind, "bytes": moved, "flops": flops, "dtype": dtype}
 
 
@@ -23,7 +25,9 @@ def test_eager_pays_for_every_call_and_fused_once() -> None:
 
 def test_a_product_is_bound_by_arithmetic() -> None:
     assert rate(call("product"), CARD) == pytest.approx(FP32 * LIBRARY_EFFICIENCY)
-    assert rate(call("convolution"), CARD) == pytest.approx(FP32 * LIBRARY_EFFICIENCY)  # TF32 is no faster on this card
+    assert rate(call("convolution"), CARD) == pytest.approx(
+        FP32 * LIBRARY_EFFICIENCY
+    )  # TF32 is no faster on this card
     assert rate(call("product", dtype="float16"), CARD) == pytest.approx(2 * FP32 * LIBRARY_EFFICIENCY)
     assert rate(call("product", dtype="float64"), CARD) < FP32 / 10
     eager, fused = estimate([call("product", flops=FP32 * LIBRARY_EFFICIENCY * 1e-3)], 0, CARD)

@@ -56,7 +56,12 @@ def add_run(
                 pytorch_us=pytorch_us, speed_of_light_us=light_us, profile=f"a profile of {time_us}",
             )  # fmt: skip
         return Verdict(
-            outcome, f"made {outcome}", "evidence", timing=timing, problem=problem, seconds={"build": 1.5, "run": 0.5}
+            outcome,
+            f"made {outcome}",
+            "evidence",
+            timing=timing,
+            problem=problem,
+            seconds={"build": 1.5, "run": 0.5},
         )
 
     with Archive(path) as archive:
@@ -67,7 +72,9 @@ def add_run(
         journal = RunJournal(archive, record)
         journal.open_session()
         best = baseline_us
-        journal.baseline(f"// baseline of {problem}\n__global__ void k() {{}}\n", judged(Outcome.VALID, baseline_us))
+        journal.baseline(
+            f"// baseline of {problem}\n__global__ void k() {{}}\n", judged(Outcome.VALID, baseline_us)
+        )
         for number, trial in enumerate(trials, 1):
             source = trial.source or f"// kernel {number} of {id}\n__global__ void k() {{}}\n"
             name, thought = trial.name or f"kernel {number}", trial.thought or f"thought {number}"
@@ -76,7 +83,9 @@ def add_run(
             plan = Plan(number, number - 1, "free", ("I1",), trial.parents, (), (), 0, prompt, 0)
             journal.planned(plan, Estimate(0, 0))
             journal.replied(
-                number, Reply(f"reply {number}", model, Usage(trial.tokens, 0, 0, 1000)), Parsed(source, name, thought)
+                number,
+                Reply(f"reply {number}", model, Usage(trial.tokens, 0, 0, 1000)),
+                Parsed(source, name, thought),
             )
             journal.judged(number, verdict)
             improved = trial.time_us is not None and trial.time_us < best

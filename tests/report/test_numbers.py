@@ -47,7 +47,13 @@ def numbers(tmp_path: Path) -> Numbers:
 
 def test_a_run_in_figures(numbers: Numbers) -> None:
     run = numbers.runs[1]
-    assert (run.id, run.problem, run.family, run.method, run.model) == ("free/a/1", "s/f/a", "f", "free", "toy-model")
+    assert (run.id, run.problem, run.family, run.method, run.model) == (
+        "free/a/1",
+        "s/f/a",
+        "f",
+        "free",
+        "toy-model",
+    )
     assert (run.trials, run.valid, run.compiled, run.tokens, run.nano_usd) == (4, 2, 3, 400, 4000)
     assert (run.best_number, run.best_speedup, run.best_us, run.best_trial_us) == (3, 4.0, 25.0, 25.0)
     assert run.curve == (1.0, 1.0, 2.5, 4.0, 4.0)
@@ -60,12 +66,20 @@ def test_a_run_in_figures(numbers: Numbers) -> None:
 
 def test_a_cell_is_the_median_of_its_repeats(numbers: Numbers) -> None:
     a, b, c, *_ = numbers.cells
-    assert (a.problem, a.method, a.runs, a.best_run) == ("s/f/a", "free", ("free/a/0", "free/a/1"), "free/a/1")
+    assert (a.problem, a.method, a.runs, a.best_run) == (
+        "s/f/a",
+        "free",
+        ("free/a/0", "free/a/1"),
+        "free/a/1",
+    )
     assert [cell.speedup for cell in numbers.cells] == [3.0, 1.0, 1.25, 5.0, 2.0, 1.25]
     assert a.light_reached == mean([10 / 50, 10 / 25])
     assert a.over_pytorch == mean([75 / 50, 75 / 25])
     assert a.over_fused == mean([50 / 50, 50 / 25])
-    assert (b.over_pytorch, b.trial_over_pytorch) == (50 / 100, 0.0)  # the baseline is half as fast; no trial is valid
+    assert (b.over_pytorch, b.trial_over_pytorch) == (
+        50 / 100,
+        0.0,
+    )  # the baseline is half as fast; no trial is valid
     assert c.over_pytorch is None  # PyTorch's time is not known
     assert (a.trials, a.valid, a.compiled, a.tokens, a.judge_seconds) == (8, 4, 6, 800, 20.0)
 
@@ -142,7 +156,10 @@ def by_enumeration(differences: list[float]) -> float:
     ranks = [sorted(map(abs, differences)).index(abs(each)) + 1 for each in differences]
     middle = sum(ranks) / 2
     seen = abs(sum(r for r, d in zip(ranks, differences, strict=True) if d > 0) - middle)
-    sums = [sum(r for r, up in zip(ranks, signs, strict=True) if up) for signs in product((0, 1), repeat=len(ranks))]
+    sums = [
+        sum(r for r, up in zip(ranks, signs, strict=True) if up)
+        for signs in product((0, 1), repeat=len(ranks))
+    ]
     return mean(abs(each - middle) >= seen for each in sums)
 
 

@@ -44,8 +44,12 @@ def refuse_foreign(path: Path, *, may_be_empty: bool) -> None:
     if path.stat().st_size == 0:
         if may_be_empty:
             return
-        raise UsageError(f"archive {path} is empty: no run was ever kept there. --archive FILE chooses another.")
-    not_ours = f"{path} is not an archive of EvoEngineer, and is left as it is. --archive FILE chooses another."
+        raise UsageError(
+            f"archive {path} is empty: no run was ever kept there. --archive FILE chooses another."
+        )
+    not_ours = (
+        f"{path} is not an archive of EvoEngineer, and is left as it is. --archive FILE chooses another."
+    )
     try:
         connection = connect_to_read(path)
     except EvoEngineerError as error:

@@ -3,6 +3,7 @@
     evoengineer evolve PROBLEM                  search for a faster kernel
     evoengineer resume|show|export RUN          continue, inspect or take away a run; `runs` lists them
     evoengineer bench                           methods against each other over a suite
+    evoengineer report [RUN|BENCH|ARCHIVE…]     tables, charts and best kernels as files to look at
     evoengineer judge KERNEL.cu --problem P     a verdict on a kernel, with evidence and times
     evoengineer problems [show|check P]         what can be optimised
     evoengineer integrity                       hostile kernels must be caught, honest ones must pass
@@ -69,6 +70,7 @@ def _dispatch(words: list[str]) -> int:
         integrity,
         judge,
         problems,
+        report,
         runs,
         show,
         sim,
@@ -80,7 +82,7 @@ def _dispatch(words: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for module in (evolve, runs, show, bench, fake_endpoint):
+    for module in (evolve, runs, show, bench, report, fake_endpoint):
         module.add_commands(groups)
     judge.add_commands(groups)
     integrity.add_commands(groups)

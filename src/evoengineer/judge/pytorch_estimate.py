@@ -44,7 +44,9 @@ def rate(call: Call, card: Profile) -> float:
     """Operations per second: as PyTorch is set by default, convolutions may use TF32 and float32 products may not."""
     half = call["dtype"] in ("float16", "bfloat16")
     if call["dtype"] in ("float64", "complex128"):
-        per_clock = max(card.fp64_per_clock, card.tensor_fp64_fma_per_clock if call["kind"] == "product" else 0)
+        per_clock = max(
+            card.fp64_per_clock, card.tensor_fp64_fma_per_clock if call["kind"] == "product" else 0
+        )
     elif call["kind"] == "other" or (call["kind"] == "product" and not half):
         per_clock = card.fp32_per_clock
     elif half:

@@ -70,7 +70,8 @@ def family_of(problem: str) -> str:
 def _facts(archive: Archive, summary: RunSummary) -> RunFacts:
     run, db = summary.run, archive.connection
     steps = db.execute(
-        "SELECT coalesce(trial, 0), speedup FROM proposals WHERE run = ? AND improved ORDER BY number", (run.id,)
+        "SELECT coalesce(trial, 0), speedup FROM proposals WHERE run = ? AND improved ORDER BY number",
+        (run.id,),
     ).fetchall()
     fastest = db.execute(
         "SELECT min(time_us) FROM proposals WHERE run = ? AND kind = 'trial' AND outcome = 'valid'", (run.id,)

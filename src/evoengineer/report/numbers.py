@@ -88,7 +88,9 @@ class Group:
     geometric_mean_over_pytorch: Estimate | None
     geometric_mean_over_fused: Estimate | None
     most_over_pytorch: float | None
-    fast_p: Mapping[float, float]  # share of problems with a valid trial that is over p times as fast as PyTorch
+    fast_p: Mapping[
+        float, float
+    ]  # share of problems with a valid trial that is over p times as fast as PyTorch
     trials: int
     tokens: int
     nano_usd: int
@@ -150,11 +152,15 @@ class Numbers:
 def count(runs: Sequence[RunFacts], pytorch: PyTorchTimes | None = None) -> Numbers:
     """All numbers of the runs. Methods, models and problems stay in the order in which they come."""
     times = {**_measured(runs), **(pytorch or {})}
-    cells = [_cell(group, times) for group in _grouped(runs, lambda r: (r.device, r.problem, r.method, r.model))]
+    cells = [
+        _cell(group, times) for group in _grouped(runs, lambda r: (r.device, r.problem, r.method, r.model))
+    ]
     rows = _grouped(cells, lambda cell: (cell.device, cell.method, cell.model))
     groups = [_group(row, "", times) for row in rows]
     families = [
-        _group(part, part[0].family, times) for row in rows for part in _grouped(row, lambda cell: cell.family)
+        _group(part, part[0].family, times)
+        for row in rows
+        for part in _grouped(row, lambda cell: cell.family)
     ]
     arenas = _grouped(cells, lambda cell: (cell.device, cell.model))
     return Numbers(

@@ -8,7 +8,7 @@ as were compared. Nothing here knows of archives.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
@@ -42,11 +42,16 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(mean(math.log(value) for value in values))
 
 
+_STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "mean": mean,
+    "median": median,
+    "geometric mean": geometric_mean,
+}
+
+
 def bootstrap(values: Sequence[float], statistic: str) -> Estimate:
     """The `mean`, `median` or `geometric mean` and its percentile interval. The same values give the same interval."""
-    function: Callable[[Sequence[float]], float] = {
-        "mean": mean, "median": median, "geometric mean": geometric_mean,
-    }[statistic]  # fmt: skip
+    function = _STATISTICS[statistic]
     if len(values) < 2:
         return Estimate(float(function(values)), None, None)
     import numpy as np
@@ -112,4 +117,5 @@ def _two_sided(ranks: Sequence[float], positive: float) -> float:
             ways[at] += ways[at - rank]
     middle = sum(doubled) / 2
     away = abs(2 * positive - middle) - 1e-6
-    return sum(count for at, count in enumerate(ways) if abs(at - middle) >= away) / 2 ** len(doubled)
+    as_far = sum(count for at, count in enumerate(ways) if abs(at - middle) >= away)
+    return float(as_far / 2 ** len(doubled))
