@@ -53,7 +53,17 @@ def test_a_bench_from_a_file_ends_with_a_report(
     assert [run["id"] for run in data["runs"]] == ["b/toy/full/m/0", "b/toy/free/m/0"]
     assert data["groups"][0]["mean_speedup"]["value"] == pytest.approx(100 / 96)
 
-    again = ["bench", "--config", str(file), "--methods", "free,full", "--name", "b", "--out", str(tmp_path / "o")]
+    again = [
+        "bench",
+        "--config",
+        str(file),
+        "--methods",
+        "free,full",
+        "--name",
+        "b",
+        "--out",
+        str(tmp_path / "o"),
+    ]
     assert main(again) == 0
     data = json.loads((tmp_path / "o" / "report.json").read_text())
     assert [run["method"] for run in data["runs"]] == ["free", "full"]  # as asked, not as finished
@@ -83,7 +93,15 @@ def test_both_signals_finish_cleanly(
             return super()._judge(source)
 
     monkeypatch.setattr(running, "open_judge", lambda settings: Interrupting())
-    command = ["bench", "--config", str(settings(tmp_path, endpoint.url)), "--methods", "free,full", "--jobs", "1"]
+    command = [
+        "bench",
+        "--config",
+        str(settings(tmp_path, endpoint.url)),
+        "--methods",
+        "free,full",
+        "--jobs",
+        "1",
+    ]
     assert threading.current_thread() is threading.main_thread()
     assert main(command) == 128 + signal.SIGINT
     assert "give the same command again to continue" in capsys.readouterr().out

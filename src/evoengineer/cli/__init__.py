@@ -4,6 +4,7 @@
     evoengineer resume|show|export RUN          continue, inspect or take away a run; `runs` lists them
     evoengineer bench                           methods against each other over a suite
     evoengineer report [RUN|BENCH|ARCHIVE…]     tables, charts and best kernels as files to look at
+    evoengineer serve                           a live dashboard in the browser
     evoengineer judge KERNEL.cu --problem P     a verdict on a kernel, with evidence and times
     evoengineer problems [show|check P]         what can be optimised
     evoengineer integrity                       hostile kernels must be caught, honest ones must pass
@@ -72,6 +73,7 @@ def _dispatch(words: list[str]) -> int:
         problems,
         report,
         runs,
+        serve,
         show,
         sim,
         suite,
@@ -82,7 +84,7 @@ def _dispatch(words: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for module in (evolve, runs, show, bench, report, fake_endpoint):
+    for module in (evolve, runs, show, bench, report, serve, fake_endpoint):
         module.add_commands(groups)
     judge.add_commands(groups)
     integrity.add_commands(groups)
