@@ -4,7 +4,8 @@
 const charts = new Map();
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const palette = () => ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"].map(color);
-const outcomeColor = (outcome) => color(outcome === "valid" ? "--c3" : outcome === "compile_error" ? "--c2" : "--c5");
+const OUTCOMES = { valid: "--c3", compile_error: "--c2", wrong: "--c5", race: "--c4", memory_error: "--c1" };
+const outcomeColor = (outcome) => color(OUTCOMES[outcome] || "--c6");
 
 function frame(spec) {
   const ink = color("--soft"), line = color("--line");
