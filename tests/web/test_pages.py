@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from tests.report.made import Made, add_run
+from tests.report.made import add_run
 from tests.web.conftest import HOSTILE
 
 from evoengineer.web.app import Dashboard

@@ -65,12 +65,14 @@ def serve_command(options: argparse.Namespace) -> int:
     shown = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{shown}:{listener.getsockname()[1]}/"
     print(f"{archive}: {address}" + (f"?token={token}" if token else ""), flush=True)
-    guard = Guard(options.host, names=names, token=token)
+    dashboard = Dashboard(archive.resolve(), Guard(options.host, names=names, token=token))
     settings = uvicorn.Config(
-        Dashboard(archive.resolve(), guard).app(), log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=1, lifespan="off",
+        dashboard.app(), log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=3, lifespan="off",
     )  # fmt: skip
-    uvicorn.Server(settings).run(sockets=[listener])
+    server = uvicorn.Server(settings)
+    dashboard.ending = lambda: server.should_exit
+    server.run(sockets=[listener])
     return 0
 
 
@@ -87,6 +89,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(found[0], socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(found[4])
+        listener.listen()  # whoever reads the address may come at once
     except OSError as error:
         raise UsageError(
             f"cannot listen on {host} port {port}: {error.strerror or error}. --port N chooses another."

@@ -58,6 +58,7 @@ class Dashboard:
         self._path = archive
         self._guard = guard
         self._work = Work(archive)
+        self.ending: Callable[[], bool] = lambda: False  # whether open streams should come to an end
 
     def app(self) -> ASGIApp:
         """The application, guarded."""
@@ -219,7 +220,9 @@ class Dashboard:
     async def events(self, request: Request) -> Response:
         """The stream that says when to ask again."""
         headers = {"x-accel-buffering": "no"}
-        return StreamingResponse(changes(self._path), media_type="text/event-stream", headers=headers)
+        return StreamingResponse(
+            changes(self._path, self.ending), media_type="text/event-stream", headers=headers
+        )
 
     # -- around them ----------------------------------------------------------------------------------------------
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 LOOK_SECONDS = 0.5
 QUIET_SECONDS = 10.0  # a sign of life: a process that dies without a word changes nothing in the file
 
 
-async def changes(archive: Path) -> AsyncIterator[bytes]:
-    """An event at once, whenever the archive's files change, and now and then."""
+async def changes(archive: Path, ending: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """An event at once, whenever the archive's files change, and now and then, until the server ends."""
     seen, quiet = _stamp(archive), 0.0
     yield b"retry: 2000\ndata: 0\n\n"
     count = 0
-    while True:
+    while not ending():
         await asyncio.sleep(LOOK_SECONDS)
         quiet += LOOK_SECONDS
         now = _stamp(archive)

@@ -25,6 +25,7 @@ async function draw(run) {
   if (!news.nodes.length && known.nodes.length) return;
   known.nodes.push(...news.nodes);
   known.edges.push(...news.edges);
+  page.dataset.drawn = known.nodes.length;
   const trials = known.nodes.filter((n) => n[1] > 0);
   const at = (id) => document.getElementById(id);
 
