@@ -32,9 +32,14 @@ class Looker:
         self.complaints: list[str] = []
         self.foreign: list[str] = []
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", lambda line: self.complaints.append(line.text) if line.type == "error" else None)
+        page.on("console", self._hear)
         page.on("dialog", lambda dialog: self.complaints.append("dialog"))
         page.on("request", lambda request: self._note(request.url))
+
+    def _hear(self, line: Any) -> None:
+        """A server that ends before the page is closed is none of the page's faults."""
+        if line.type == "error" and "ERR_CONNECTION_REFUSED" not in line.text:
+            self.complaints.append(line.text)
 
     def _note(self, address: str) -> None:
         if not address.startswith(("http://127.0.0.1:", "data:")):

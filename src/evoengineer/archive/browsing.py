@@ -75,17 +75,16 @@ def points(archive: Archive, run: str, after: int = -1) -> dict[str, Any]:
     """Every settled proposal from number `after` + 1 on, as charts want it; proposals settle in order.
 
     nodes   number, trial, speedup, outcome or kind, improved, tokens, billionths of a dollar
-    edges   child, parent
+    edges   child, parent; also those of children that are no trials
     """
     nodes = archive.connection.execute(
         "SELECT number, coalesce(trial, 0), speedup, coalesce(outcome, kind), improved, tokens, nano_usd"
         " FROM proposals WHERE run = ? AND number > ? AND kind IN ('baseline', 'trial') ORDER BY number",
         (run, after),
     ).fetchall()
+    last = nodes[-1][0] if nodes else after
     edges = archive.connection.execute(
-        "SELECT l.child, l.parent FROM lineage l JOIN proposals p ON p.run = l.run AND p.number = l.child"
-        " WHERE l.run = ? AND l.child > ? AND p.kind = 'trial'",
-        (run, after),
+        "SELECT child, parent FROM lineage WHERE run = ? AND child > ? AND child <= ?", (run, after, last)
     ).fetchall()
     return {"nodes": [tuple(row) for row in nodes], "edges": [tuple(row) for row in edges]}
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evoengineer.archive.reading import RunSummary, summaries
+from evoengineer.archive.reading import RunSummary, summaries, summary
 
 if TYPE_CHECKING:
     from evoengineer.archive.store import Archive
@@ -57,8 +57,8 @@ class RunFacts:
 
 def read_facts(archive: Archive, runs: Sequence[str] | None = None) -> list[RunFacts]:
     """The runs that are named, in that order, or all of the archive, the oldest first."""
-    found = {each.run.id: each for each in summaries(archive)}
-    return [_facts(archive, found[name]) for name in (found if runs is None else runs)]
+    found = summaries(archive) if runs is None else [summary(archive, name) for name in runs]
+    return [_facts(archive, each) for each in found]
 
 
 def family_of(problem: str) -> str:
@@ -67,8 +67,8 @@ def family_of(problem: str) -> str:
     return parts[-2] if len(parts) > 1 else "other"
 
 
-def _facts(archive: Archive, summary: RunSummary) -> RunFacts:
-    run, db = summary.run, archive.connection
+def _facts(archive: Archive, totals: RunSummary) -> RunFacts:
+    run, db = totals.run, archive.connection
     steps = db.execute(
         "SELECT coalesce(trial, 0), speedup FROM proposals WHERE run = ? AND improved ORDER BY number",
         (run.id,),
@@ -82,7 +82,7 @@ def _facts(archive: Archive, summary: RunSummary) -> RunFacts:
     times = db.execute(
         "SELECT json_extract(verdict, '$.timing.speed_of_light_us'), json_extract(verdict, '$.timing.pytorch_us'),"
         " json_extract(verdict, '$.timing.pytorch_compiled_us') FROM verdicts WHERE run = ? AND number = ?",
-        (run.id, summary.best_number),
+        (run.id, totals.best_number),
     ).fetchone() or (None, None, None)
     return RunFacts(
         id=run.id,
@@ -94,21 +94,21 @@ def _facts(archive: Archive, summary: RunSummary) -> RunFacts:
         seed=run.seed,
         status=run.status,
         budget=run.trials,
-        trials=summary.trials,
-        valid=summary.valid,
-        compiled=summary.compiled,
-        best_number=summary.best_number,
-        best_speedup=summary.best_speedup,
-        baseline_us=summary.baseline_us,
-        best_us=summary.best_us,
+        trials=totals.trials,
+        valid=totals.valid,
+        compiled=totals.compiled,
+        best_number=totals.best_number,
+        best_speedup=totals.best_speedup,
+        baseline_us=totals.baseline_us,
+        best_us=totals.best_us,
         best_trial_us=fastest,
         light_us=times[0],
         pytorch_us=times[1],
         pytorch_compiled_us=times[2],
-        tokens=summary.tokens,
-        nano_usd=summary.nano_usd,
+        tokens=totals.tokens,
+        nano_usd=totals.nano_usd,
         judge_seconds=float(spent or 0.0),
-        curve=_curve(steps, summary.trials),
+        curve=_curve(steps, totals.trials),
     )
 
 

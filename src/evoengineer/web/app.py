@@ -37,7 +37,7 @@ from evoengineer.report.numbers import count
 from evoengineer.report.tables import percent, times
 from evoengineer.report.text import cost, duration
 from evoengineer.report.writing import ASSETS, ECHARTS, json_text
-from evoengineer.web.events import changes
+from evoengineer.web.events import changes, stamp
 from evoengineer.web.guard import Guard
 from evoengineer.web.work import Work
 
@@ -58,6 +58,7 @@ class Dashboard:
         self._path = archive
         self._guard = guard
         self._work = Work(archive)
+        self._counted: tuple[object, list[RunSummary]] | None = None
         self.ending: Callable[[], bool] = lambda: False  # whether open streams should come to an end
 
     def app(self) -> ASGIApp:
@@ -87,7 +88,7 @@ class Dashboard:
         rows = []
         if self._path.is_file() and self._path.stat().st_size:
             with Archive(self._path, read_only=True) as archive:
-                for each in reversed(reading.summaries(archive)):
+                for each in reversed(self._summaries(archive)):
                     run = each.run
                     names = (run.id, run.problem, run.method, run.proposer, run.device)
                     if text and not any(text in name.lower() for name in names):
@@ -203,6 +204,13 @@ class Dashboard:
     def new(self, request: Request) -> Response:
         """The form that starts a run."""
         return self._html("new.html", request, choices=self._work.choices())
+
+    def _summaries(self, archive: Archive) -> list[RunSummary]:
+        """Of all runs, counted again only when the archive has changed."""
+        now = stamp(self._path)
+        if self._counted is None or self._counted[0] != now:
+            self._counted = now, reading.summaries(archive)
+        return self._counted[1]
 
     # -- actions --------------------------------------------------------------------------------------------------
 

@@ -12,19 +12,19 @@ QUIET_SECONDS = 10.0  # a sign of life: a process that dies without a word chang
 
 async def changes(archive: Path, ending: Callable[[], bool]) -> AsyncIterator[bytes]:
     """An event at once, whenever the archive's files change, and now and then, until the server ends."""
-    seen, quiet = _stamp(archive), 0.0
+    seen, quiet = stamp(archive), 0.0
     yield b"retry: 2000\ndata: 0\n\n"
     count = 0
     while not ending():
         await asyncio.sleep(LOOK_SECONDS)
         quiet += LOOK_SECONDS
-        now = _stamp(archive)
+        now = stamp(archive)
         if now != seen or quiet >= QUIET_SECONDS:
             seen, quiet, count = now, 0.0, count + 1
             yield f"data: {count}\n\n".encode()
 
 
-def _stamp(archive: Path) -> tuple[tuple[int, int], ...]:
+def stamp(archive: Path) -> tuple[tuple[int, int], ...]:
     """Of the file and its log: neither is opened."""
     found = []
     for path in (archive, archive.with_name(archive.name + "-wal")):

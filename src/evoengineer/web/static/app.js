@@ -59,6 +59,8 @@ if (page.dataset.live) {
     try {
       if (run) await draw(run);
       await refresh(run ? ["live", "proposals"] : ["live"]);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // else the server is away: the stream will tell when it is back
     } finally { busy = false; }
     if (again) { again = false; setTimeout(update, 300); }
   };
