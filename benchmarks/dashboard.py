@@ -3,7 +3,7 @@
     python -m benchmarks.dashboard
 
 Each page is asked for through the application itself, without a network; the time is the server's own
-(`Server-Timing`), the median of several.
+(`Server-Timing`): the first answer of a new server, and the median of several.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def finished(made: list[Made]) -> list[Made]:
     return [each if each.time_us is not None else failed for each in made]
 
 
-def median_ms(client: TestClient, address: str) -> tuple[float, int]:
-    """Server time and size of a page."""
+def median_ms(client: TestClient, address: str) -> tuple[float, float, int]:
+    """Server time of the first answer, the median, and the page's size."""
     times = []
     for _ in range(REPEATS):
         answer = client.get(address)
         assert answer.status_code == 200, answer.text
         times.append(float(answer.headers["server-timing"].partition("dur=")[2]))
-    return statistics.median(times), len(answer.content)
+    return times[0], statistics.median(times), len(answer.content)
 
 
 def main() -> int:
@@ -72,12 +72,12 @@ def main() -> int:
             (many, "/compare?run=run-1&run=run-2", "two runs compared"),
         ]
         worst = 0.0
-        print("| page | server time | size |\n|---|---:|---:|")
+        print("| page | first | median | size |\n|---|---:|---:|---:|")
         for archive, address, name in pages:
             client = TestClient(Dashboard(archive, Guard("localhost")).app(), base_url="http://localhost")
-            took, size = median_ms(client, address)
+            first, took, size = median_ms(client, address)
             worst = max(worst, took)
-            print(f"| {name} | {took:.0f} ms | {size / 1024:.0f} KiB |", flush=True)
+            print(f"| {name} | {first:.0f} ms | {took:.0f} ms | {size / 1024:.0f} KiB |", flush=True)
     return 0 if worst < LIMIT_MS else 1
 
 
