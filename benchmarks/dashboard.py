@@ -3,7 +3,8 @@
     python -m benchmarks.dashboard
 
 Each page is asked for through the application itself, without a network; the time is the server's own
-(`Server-Timing`): the first answer of a new server, and the median of several.
+(`Server-Timing`), the median of several: by the clock, which other work on the machine adds to, and of the processor.
+The first answer stands apart: later ones may find the list of runs counted already.
 """
 
 from __future__ import annotations
@@ -45,14 +46,16 @@ def finished(made: list[Made]) -> list[Made]:
     return [each if each.time_us is not None else failed for each in made]
 
 
-def median_ms(client: TestClient, address: str) -> tuple[float, float, int]:
-    """Server time of the first answer, the median, and the page's size."""
-    times = []
+def median_ms(client: TestClient, address: str) -> tuple[float, float, float, int]:
+    """Processor time of the first answer, medians by the clock and of the processor, and the page's size."""
+    times, busy = [], []
     for _ in range(REPEATS):
         answer = client.get(address)
         assert answer.status_code == 200, answer.text
-        times.append(float(answer.headers["server-timing"].partition("dur=")[2]))
-    return times[0], statistics.median(times), len(answer.content)
+        wall, processor = (each.partition("dur=")[2] for each in answer.headers["server-timing"].split(","))
+        times.append(float(wall))
+        busy.append(float(processor))
+    return busy[0], statistics.median(times), statistics.median(busy), len(answer.content)
 
 
 def main() -> int:
@@ -72,12 +75,15 @@ def main() -> int:
             (many, "/compare?run=run-1&run=run-2", "two runs compared"),
         ]
         worst = 0.0
-        print("| page | first | median | size |\n|---|---:|---:|---:|")
+        print(
+            "| page | first, processor | median, processor | median, clock | size |\n|---|---:|---:|---:|---:|"
+        )
         for archive, address, name in pages:
             client = TestClient(Dashboard(archive, Guard("localhost")).app(), base_url="http://localhost")
-            first, took, size = median_ms(client, address)
-            worst = max(worst, took)
-            print(f"| {name} | {first:.0f} ms | {took:.0f} ms | {size / 1024:.0f} KiB |", flush=True)
+            first, took, busy, size = median_ms(client, address)
+            worst = max(worst, first)
+            figures = f"{first:.0f} ms | {busy:.0f} ms | {took:.0f} ms | {size / 1024:.0f} KiB"
+            print(f"| {name} | {figures} |", flush=True)
     return 0 if worst < LIMIT_MS else 1
 
 
