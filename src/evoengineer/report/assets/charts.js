@@ -61,15 +61,17 @@ const KINDS = {
     if (spec.colors) option.series.forEach((s) => { s.color = outcomeColor(s.name); });
     return option;
   },
-  // nodes: [[number, trial, speedup or null, outcome, improved]], edges: [[child, parent]]
+  // nodes: [[number, trial, speedup or null, outcome, improved]], edges: [[child, parent]]. Of many edges only those
+  // are drawn that led to a new best: the others would hide everything.
   lineage(spec) {
     const option = frame({ ...spec, legend: false });
     const at = new Map(spec.nodes.map((n) => [n[0], [n[1], n[2]]]));
     const floor = Math.min(1, ...spec.nodes.map((n) => n[2] || 1)) * 0.9;
     const place = (n) => [n[1], n[2] == null ? floor : n[2]];
     const ways = [];
+    const led = spec.edges.length > 2000 ? ancestry(spec) : at;
     for (const [child, parent] of spec.edges) {
-      if (at.has(child) && at.has(parent)) {
+      if (led.has(child) && at.has(child) && at.has(parent)) {
         const to = at.get(child), from = at.get(parent);
         ways.push([from[0], from[1] ?? floor], [to[0], to[1] ?? floor], [null, null]);
       }
@@ -85,6 +87,18 @@ const KINDS = {
     return option;
   },
 };
+
+// Every proposal that is a new best or an ancestor of one.
+function ancestry(spec) {
+  const parents = new Map();
+  for (const [child, parent] of spec.edges) parents.set(child, [...(parents.get(child) || []), parent]);
+  const found = new Set(), pending = spec.nodes.filter((n) => n[4]).map((n) => n[0]);
+  while (pending.length) {
+    const number = pending.pop();
+    if (!found.has(number)) { found.add(number); pending.push(...(parents.get(number) || [])); }
+  }
+  return found;
+}
 
 function drawChart(holder, spec) {
   let chart = charts.get(holder);

@@ -39,7 +39,7 @@ async function draw(run) {
 
   const width = Math.max(1, Math.ceil(trials.length / 20)), bins = Math.ceil(trials.length / width) || 1;
   const outcomes = [...new Set(trials.map((n) => n[3]))].sort();
-  drawChart(at("verdicts"), { kind: "bars", x: "trials", y: "verdicts", stack: true, colors: true,
+  drawChart(at("verdicts"), { kind: "bars", x: "trials", y: "verdicts", stack: true, colors: true, yAxis: { scale: false, minInterval: 1 },
     bins: Array.from({ length: bins }, (_, i) => `${i * width + 1}–${Math.min(trials.length, (i + 1) * width)}`),
     series: outcomes.map((name) => ({ name, values: Array.from({ length: bins }, (_, i) =>
       trials.slice(i * width, (i + 1) * width).filter((n) => n[3] === name).length) })) });
