@@ -37,8 +37,11 @@ help:
 demo: $(STAMP)
 	$(BIN)/evoengineer judge examples/softmax_warp.cu --problem softmax
 	$(BIN)/evoengineer evolve softmax --seed 1 --archive build/demo/archive.db
+	$(BIN)/evoengineer report --archive build/demo/archive.db --out build/demo/report
+	@echo "look at it: $(CURDIR)/build/demo/report/report.html"
 
 test: $(STAMP)
+	@sh scripts/get-chromium.sh
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
 adoption: $(STAMP)

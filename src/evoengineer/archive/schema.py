@@ -170,11 +170,11 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute(
         "CREATE TABLE IF NOT EXISTS schema (version INTEGER PRIMARY KEY, applied_at REAL NOT NULL) STRICT"
     )
-    if _version(connection) == VERSION:
+    if schema_version(connection) == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        present = _version(connection)
+        present = schema_version(connection)
         if present > VERSION:
             raise EvoEngineerError(
                 f"archive {path} was written by a newer EvoEngineer (schema {present}, this program knows {VERSION}). "
@@ -190,7 +190,8 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def schema_version(connection: sqlite3.Connection) -> int:
+    """How many migrations the file has had."""
     return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema").fetchone()[0])
 
 

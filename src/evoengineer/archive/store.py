@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from evoengineer.archive.schema import migrate
+from evoengineer.archive.opening import BUSY_SECONDS, connect_to_read, refuse_foreign
+from evoengineer.archive.schema import VERSION, migrate, schema_version
 from evoengineer.errors import EvoEngineerError, UsageError
 from evoengineer.user_files import check_writable, is_file
 
 HOME_VARIABLE = "EVOENGINEER_HOME"
-_BUSY_SECONDS = 30.0
 _SYNC_SECONDS = 1.0
+_LOOKS = 10  # attempts to take a lock
 
 
 def default_archive() -> Path:
@@ -64,19 +65,34 @@ class RunRecord:
 
 
 class Archive:
-    """An open archive; close it, or use it as a context manager. Made if it is not there, unless `create` is false."""
+    """An open archive; close it, or use it as a context manager. Made if it is not there, unless `create` is false.
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    `read_only`: nothing is made and nothing is written, but for the index of its log that SQLite keeps beside the file.
+    """
+
+    def __init__(self, path: Path, *, create: bool = True, read_only: bool = False) -> None:
         self.path = path
         self._synced = 0.0
+        create = create and not read_only
         if not create and not is_file(path):
             raise UsageError(
                 f"archive {path}: no such file. `evolve` makes it; --archive FILE chooses another."
             )
+        if path.exists():
+            refuse_foreign(path, may_be_empty=create)
+        if read_only:
+            self.connection = connect_to_read(path)
+            if schema_version(self.connection) == VERSION:
+                return
+            self.connection.close()  # an older file: brought up to date once, by those who may write it
+            with Archive(path, create=False):
+                pass
+            self.connection = connect_to_read(path)
+            return
         check_writable(path, "archive")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+            self.connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
             self.connection.row_factory = sqlite3.Row
             self._use_wal()
             self.connection.execute("PRAGMA synchronous = NORMAL")
@@ -87,7 +103,7 @@ class Archive:
 
     def _use_wal(self) -> None:
         """Switch to WAL. SQLite does not wait here when another connection is just switching: we do."""
-        deadline = time.monotonic() + _BUSY_SECONDS
+        deadline = time.monotonic() + BUSY_SECONDS
         while True:
             try:
                 self.connection.execute("PRAGMA journal_mode = WAL")
@@ -223,23 +239,29 @@ class RunLock:
         self._file: IO[str] | None = None
 
     def held_elsewhere(self) -> bool:
-        """Whether somebody works on the run."""
+        """Whether somebody works on the run. Only looks: makes no file, and shares the lock with others who look."""
         try:
-            self.acquire()
-        except EvoEngineerError:
+            with self.path.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
             return True
-        self.release()
+        except OSError:  # no lock was ever taken
+            return False
         return False
 
     def acquire(self) -> None:
-        """Take the lock, or raise at once if another process has it."""
+        """Take the lock, or raise if another process has it and keeps it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = self.path.open("a")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.close()
-            raise EvoEngineerError(f"run {self.run} is being worked on by another process") from error
+        for attempt in range(_LOOKS):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:  # held, or somebody is just looking, who will be gone in a moment
+                if attempt == _LOOKS - 1:
+                    file.close()
+                    raise EvoEngineerError(f"run {self.run} is being worked on by another process") from error
+                time.sleep(0.02)
         self._file = file
 
     def release(self) -> None:

@@ -5,7 +5,10 @@
     evoengineer runs delete|rename|note RUN     keep the runs in order
     evoengineer archive check|recover           a damaged archive, and what can be saved of it
     evoengineer bench                           methods against each other over a suite
+    evoengineer report [RUN|BENCH|ARCHIVE…]     tables, charts and best kernels as files to look at
+    evoengineer serve                           a live dashboard in the browser
     evoengineer judge KERNEL.cu --problem P     a verdict on a kernel, with evidence and times
+    evoengineer compare A.cu B.cu --problem P   both verdicts and profiles, on one card or several
     evoengineer problems [show|check P]         what can be optimised
     evoengineer integrity                       hostile kernels must be caught, honest ones must pass
     evoengineer sim run FILE.cu…     compile a CUDA program and run it on the simulated GPU
@@ -94,13 +97,16 @@ def _dispatch(words: list[str]) -> int:
     from evoengineer.cli import (
         archive,
         bench,
+        compare,
         doctor,
         evolve,
         fake_endpoint,
         integrity,
         judge,
         problems,
+        report,
         runs,
+        serve,
         show,
         sim,
         suite,
@@ -111,7 +117,7 @@ def _dispatch(words: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for module in (evolve, runs, archive, show, bench, fake_endpoint):
+    for module in (evolve, runs, archive, show, bench, report, serve, compare, fake_endpoint):
         module.add_commands(groups)
     judge.add_commands(groups)
     integrity.add_commands(groups)

@@ -63,7 +63,7 @@ def runs_command(options: argparse.Namespace) -> int:
     from evoengineer.experiment.evolving import archive_file
     from evoengineer.report.text import cost, speedup_text, table
 
-    with Archive(archive_file(options.archive), create=False) as archive:
+    with Archive(archive_file(options.archive), read_only=True) as archive:
         found = [each for each in summaries(archive) if options.problem in (None, each.run.problem)]
         rows = [_RUNS]
         for each in found:

@@ -27,6 +27,11 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         "--proposal", type=int, metavar="N", help="prompt, reply, kernel and verdict of proposal N"
     )
     show.add_argument("--best", action="store_true", help="print the best kernel's source")
+    show.add_argument(
+        "--diff",
+        action="store_true",
+        help="the best kernel (or proposal N) against the baseline and its parents",
+    )
     show.add_argument("--insights", action="store_true", help="the insights and what came of them")
     show.add_argument(
         "--digest", action="store_true", help="a hash of all but wall times: equal for runs that are equal"
@@ -51,13 +56,16 @@ def show_command(options: argparse.Namespace) -> int:
     from evoengineer.archive.store import Archive
     from evoengineer.experiment.evolving import archive_file
     from evoengineer.report.export import best_source
+    from evoengineer.report.facts import read_facts
     from evoengineer.report.summary import summary_text
-    from evoengineer.report.text import speedup_text, table
+    from evoengineer.report.text import sparkline, speedup_text, table
 
-    with Archive(archive_file(options.archive), create=False) as archive:
+    with Archive(archive_file(options.archive), read_only=True) as archive:
         run = archive.run(options.run)
         if options.digest:
             print(digest(archive, run.id))
+        elif options.diff:
+            _show_difference(archive, run.id, options.proposal)
         elif options.best:
             print(best_source(archive, run.id)[1], end="")
         elif options.proposal is not None:
@@ -70,6 +78,11 @@ def show_command(options: argparse.Namespace) -> int:
             print(table(rows))
         else:
             print(summary_text(summary(archive, run.id), None))
+            curve = read_facts(archive, [run.id])[0].curve
+            if curve[-1] is not None:
+                print(
+                    f"  best so far, by trial  {sparkline(curve)}  {curve[0] or 1:.2f}x to {curve[-1]:.2f}x"
+                )
             rows = [_PROPOSALS]
             for each in proposals(archive, run.id):
                 verdict = each.outcome or (
@@ -105,13 +118,26 @@ def _show_proposal(archive: Archive, run: str, number: int) -> None:
             print(f"---- {title} ----\n{text.rstrip()}\n")
 
 
+def _show_difference(archive: Archive, run: str, number: int | None) -> None:
+    """Against the baseline, then against each parent that is not the baseline."""
+    from evoengineer.archive.browsing import proposal
+    from evoengineer.report.export import best_source
+    from evoengineer.report.highlight import difference
+
+    found = proposal(archive, run, best_source(archive, run)[0] if number is None else number)
+    for other in dict.fromkeys((0, *found.parents)):
+        old = proposal(archive, run, other)
+        names = ("baseline" if other == 0 else f"proposal {other}", f"proposal {found.number}")
+        print(difference(old.source, found.source, *names) or f"{names[1]} is the text of {names[0]}")
+
+
 def export_command(options: argparse.Namespace) -> int:
     """Write the folder and name its files."""
     from evoengineer.archive.store import Archive
     from evoengineer.experiment.evolving import archive_file
     from evoengineer.report.export import export_run
 
-    with Archive(archive_file(options.archive), create=False) as archive:
+    with Archive(archive_file(options.archive), read_only=True) as archive:
         run = archive.run(options.run)
         folder = options.output or Path(run.id)
         for path in export_run(archive, run.id, folder, options.proposal):

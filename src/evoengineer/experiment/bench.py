@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ from evoengineer.errors import EvoEngineerError, UsageError
 from evoengineer.experiment import run as running
 from evoengineer.experiment.run import Run, proposer_name
 from evoengineer.search.budget import Budget
+from evoengineer.search.progress import Progress, Silent
+from evoengineer.search.records import Kind, Plan, Settled
 from evoengineer.search.settings import Settings, resolve
 
 if TYPE_CHECKING:
@@ -38,6 +41,38 @@ class Cell:
 
     name: str
     settings: Settings
+
+
+class BenchProgress:
+    """How far an experiment is, in trials, and when it may end, by the pace since it was begun or taken up."""
+
+    def __init__(self, cells: int, trials: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.cells, self.trials = cells, trials
+        self.cells_done = 0
+        self.trials_done = 0
+        self._charged = 0  # in this session
+        self._clock, self._begun = clock, clock()
+
+    def earlier(self, trials: int) -> None:
+        """Trials of earlier sessions, which took none of this one's time."""
+        self.trials_done += trials
+
+    def charged(self) -> None:
+        """A trial has been settled."""
+        self.trials_done += 1
+        self._charged += 1
+
+    def cell_done(self, trials: int, budget: int) -> None:
+        """A cell that ended early leaves trials that will not be needed."""
+        self.cells_done += 1
+        self.trials -= max(0, budget - trials)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None until the first trial."""
+        if not self._charged:
+            return None
+        return (self._clock() - self._begun) / self._charged * max(0, self.trials - self.trials_done)
 
 
 def make_cells(
@@ -70,7 +105,7 @@ class Bench:
     """Works through cells with shared judges and proposers.
 
     `on_cell` is called from several threads with each cell that was worked on and its result, or the error that
-    ended it.
+    ended it; `on_trial` with a cell and its progress after each trial that was charged.
     """
 
     def __init__(
@@ -81,6 +116,7 @@ class Bench:
         jobs: int | None = None,
         total: Budget | None = None,
         on_cell: Callable[[Cell, Result | EvoEngineerError], None] | None = None,
+        on_trial: Callable[[Cell, Progress], None] | None = None,
     ) -> None:
         self.archive = archive
         self.cells = tuple(cells)
@@ -88,7 +124,9 @@ class Bench:
         self.total = total or Budget()
         self.failed = 0
         self.interrupted = False
+        self.progress = BenchProgress(len(self.cells), sum(cell.settings.trials for cell in self.cells))
         self._on_cell = on_cell
+        self._on_trial = on_trial
         self._lock = threading.Lock()
         self._loops: set[Loop] = set()
         self._proposers: dict[str, Proposer] = {}
@@ -124,8 +162,11 @@ class Bench:
         """What has been run, method by method and model by model in the order in which they were asked for."""
         rows = [(cell.settings.method, proposer_name(cell.settings)) for cell in self.cells]
         order = {row: place for place, row in enumerate(dict.fromkeys(rows))}
-        places = {cell.name: order[row] for cell, row in zip(self.cells, rows, strict=True)}
-        with Archive(self.archive, create=False) as archive:
+        places = {
+            cell.name: (order[row], place)
+            for place, (cell, row) in enumerate(zip(self.cells, rows, strict=True))
+        }
+        with Archive(self.archive, read_only=True) as archive:
             found = [each for each in summaries(archive) if each.run.id in places]
         return sorted(found, key=lambda each: places[each.run.id])
 
@@ -134,7 +175,9 @@ class Bench:
             if not self.interrupted:
                 self._work(cell)
         except EvoEngineerError as error:
-            self.failed += 1
+            with self._lock:
+                self.failed += 1
+                self.progress.cell_done(0, cell.settings.trials)
             self._tell(cell, error)
         finally:
             self._release_judge(cell.settings.problem)
@@ -144,7 +187,12 @@ class Bench:
         summary = run.summary
         if summary.run.status == "finished" and summary.run.trials >= cell.settings.trials:
             self.total.use(trials=summary.trials, tokens=summary.tokens, nano_usd=summary.nano_usd)
+            with self._lock:
+                self.progress.earlier(summary.trials)
+                self.progress.cell_done(summary.trials, cell.settings.trials)
             return
+        with self._lock:
+            self.progress.earlier(summary.trials)
         result = run.work(
             {
                 "trials": max(cell.settings.trials, summary.run.trials),
@@ -153,8 +201,11 @@ class Bench:
             proposer=self._proposers[proposer_name(cell.settings)],
             judge=self._judge(cell.settings),
             total=self.total,
+            observer=_Watcher(lambda progress: self._charged(cell, progress)),
             on_loop=self._note,
         )
+        with self._lock:
+            self.progress.cell_done(result.progress.trials, cell.settings.trials)
         self._tell(cell, result)
 
     def _run_of(self, cell: Cell) -> Run:
@@ -175,6 +226,12 @@ class Bench:
                 f"there is a run of this name with another {', '.join(different)}: choose another --name"
             )
         return Run(cell.name, self.archive)
+
+    def _charged(self, cell: Cell, progress: Progress) -> None:
+        with self._lock:
+            self.progress.charged()
+        if self._on_trial is not None:
+            self._on_trial(cell, progress)
 
     def _tell(self, cell: Cell, result: Result | EvoEngineerError) -> None:
         if self._on_cell is not None:
@@ -199,3 +256,14 @@ class Bench:
             self._loops.add(loop)
             if self.interrupted:
                 loop.interrupt()
+
+
+class _Watcher(Silent):
+    """Watches a run for trials that are charged."""
+
+    def __init__(self, on_trial: Callable[[Progress], None]) -> None:
+        self._on_trial = on_trial
+
+    def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None:
+        if plan is not None and settled.kind is Kind.TRIAL:
+            self._on_trial(progress)

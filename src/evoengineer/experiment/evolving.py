@@ -65,14 +65,14 @@ def resume(
 def load_run(id: str, *, archive: str | Path | None = None) -> Run:
     """A run by its name or the beginning of it."""
     path = archive_file(archive)
-    with Archive(path, create=False) as opened:
+    with Archive(path, read_only=True) as opened:
         return Run(opened.run(id).id, path)
 
 
 def list_runs(*, archive: str | Path | None = None, problem: str | None = None) -> list[Run]:
     """The runs of an archive, the newest last."""
     path = archive_file(archive)
-    with Archive(path, create=False) as opened:
+    with Archive(path, read_only=True) as opened:
         return [Run(each.run.id, path) for each in summaries(opened) if problem in (None, each.run.problem)]
 
 

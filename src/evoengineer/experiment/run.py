@@ -129,7 +129,7 @@ class Run:
         return None if best is None else best[1]
 
     def _open(self) -> Archive:
-        return Archive(self.archive, create=False)
+        return Archive(self.archive, read_only=True)
 
     # -- working ------------------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class Run:
 
         `on_loop` gets the loop, whose `interrupt` ends it cleanly. A proposer and a judge that are given stay open.
         """
-        with self._open() as archive, ExitStack() as opened:
+        with Archive(self.archive, create=False) as archive, ExitStack() as opened:
             record = archive.run(self.id)
             opened.enter_context(_no_ghost(archive, record.id))
             settings = changed(settings_of(record), changes or {})

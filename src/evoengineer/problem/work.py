@@ -29,8 +29,8 @@ from torch.utils.flop_counter import flop_registry
 _SECTOR = 32  # bytes: the least that a GPU reads of its memory
 _MANY_ZEROS = 0.1  # share that does not come about by chance
 
-_PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "vdot"}
-_CONVOLUTIONS = {"convolution", "_convolution", "convolution_overrideable", "mkldnn_convolution"}
+PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "vdot"}
+CONVOLUTIONS = {"convolution", "_convolution", "convolution_overrideable", "mkldnn_convolution"}
 _POOLS = {
     "avg_pool2d", "avg_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices", "mkldnn_max_pool2d",
     "mkldnn_max_pool3d", "max_pool2d", "max_pool3d",
@@ -95,7 +95,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         moved = func.is_view or name in _MOVES
         if not func.is_view:
             self._note_reads(name, args, given, made)
-        if name in _PRODUCTS or name in _CONVOLUTIONS or func._overloadpacket in flop_registry:
+        if name in PRODUCTS or name in CONVOLUTIONS or func._overloadpacket in flop_registry:
             self._product(func, name, args, kwargs or {}, given, made)
             return result
         if not moved:
@@ -114,9 +114,9 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         given: list[torch.Tensor],
         made: list[torch.Tensor],
     ) -> None:
-        if name in _CONVOLUTIONS:
-            direct, least = _convolution_flops(args, made[0])
-        elif name in _PRODUCTS:
+        if name in CONVOLUTIONS:
+            direct, least = convolution_flops(args, made[0])
+        elif name in PRODUCTS:
             a, b = [each for each in given if each.dim() > 0][-2:]
             direct, least = 2.0 * made[0].numel() * a.shape[-1], _product_terms(a, b)
         else:
@@ -158,7 +158,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 continue
             if name in _GATHERS and position == 0:
                 reads.some(sum(each.numel() for each in made))
-            elif position == 0 and name in (*_POOLS, *_CONVOLUTIONS):
+            elif position == 0 and name in (*_POOLS, *CONVOLUTIONS):
                 reads.window(tensor, _window_positions(name, args, tensor, made[0]))
             else:
                 reads.all_of(tensor)
@@ -201,7 +201,7 @@ class _Reads:
         return min(int(sectors.sum()) * _SECTOR + self._gathered * self._item, total)
 
 
-def _convolution_flops(args: Any, output: torch.Tensor) -> tuple[float, float]:
+def convolution_flops(args: Any, output: torch.Tensor) -> tuple[float, float]:
     """(by the direct algorithm, by Winograd's).
 
     F(2, r) computes two neighbouring results of a window of r taps with r + 1 multiplications instead of 2 r. With
@@ -246,7 +246,7 @@ def _window_positions(
     name: str, args: Any, x: torch.Tensor, output: torch.Tensor
 ) -> list[torch.Tensor] | None:
     """For each dimension of the window, the input's positions that some window covers; None: all."""
-    if name in _CONVOLUTIONS:
+    if name in CONVOLUTIONS:
         if args[6]:  # transposed: every element goes somewhere
             return None
         sizes, strides, paddings, dilations = list(args[1].shape[2:]), args[3], args[4], args[5]
@@ -254,7 +254,7 @@ def _window_positions(
         sizes, strides, paddings = args[1], (args[2] if len(args) > 2 else None) or args[1], 0
         paddings = args[3] if len(args) > 3 else 0
         dilations = args[4] if name.startswith("max") and len(args) > 4 else 1
-    count = output.dim() - 2 if name in _CONVOLUTIONS else (3 if "3d" in name else 2)
+    count = output.dim() - 2 if name in CONVOLUTIONS else (3 if "3d" in name else 2)
     found = []
     for i in range(count):
         size, stride, padding, dilation = (_at(each, i) for each in (sizes, strides, paddings, dilations))

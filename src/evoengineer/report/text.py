@@ -34,6 +34,21 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float | None], width: int = 60) -> str:
+    """A line of bars from the least to the largest value, `·` where there is none; at most `width` of them."""
+    if len(values) > width:  # the last of each stretch: a curve of bests keeps its end
+        values = [values[(at + 1) * len(values) // width - 1] for at in range(width)]
+    known = [value for value in values if value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    span = (high - low) or 1.0
+    return "".join(
+        "·" if value is None else _BARS[round((value - low) / span * (len(_BARS) - 1))] for value in values
+    )
+
+
 def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:
     """`valid 12  wrong 3`, the good news first."""
     order = [Outcome.VALID, *(outcome for outcome in Outcome if outcome is not Outcome.VALID)]
