@@ -22,6 +22,18 @@ class Built:
     verdict: Verdict | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Who judges on a cluster at this moment."""
+
+    nodes: int = 0  # that are used
+    judges: int = 0  # that are ready
+    under_way: int = 0  # candidates that are built or judged, or wait for it
+
+    def __str__(self) -> str:
+        return f"{self.nodes} nodes, {self.judges} judges, {self.under_way} candidates under way"
+
+
 class Judge(Protocol):
     """Any number of submissions may be under way; each future ends with a result, never with an exception
     that the candidate caused."""
