@@ -70,7 +70,12 @@ class Judge:
         return os.getpid()
 
     def judge(
-        self, problem: bytes, kernel: str, build: bytes, baseline: Verdict | None, baseline_build: bytes | None
+        self,
+        problem: bytes,
+        kernel: str,
+        build: bytes,
+        baseline: Verdict | None,
+        baseline_build: bytes | None,
     ) -> Verdict | Trouble:
         """The verdict on a packed build. Without `baseline`, it is the baseline, or there is none."""
         from evoengineer.judge.pool import signed

@@ -112,7 +112,9 @@ class _Node:
 class Dispatcher:
     """See the top. `answer` gets a submission's number and what came of it."""
 
-    def __init__(self, fleet: Fleet, answer: Answer, *, limit_seconds: float, both_builds: bool = False) -> None:
+    def __init__(
+        self, fleet: Fleet, answer: Answer, *, limit_seconds: float, both_builds: bool = False
+    ) -> None:
         """`both_builds`: a judge needs the baseline's library, too."""
         self._fleet, self._answer = fleet, answer
         self._limit_seconds, self._both_builds = limit_seconds, both_builds
@@ -124,7 +126,9 @@ class Dispatcher:
         self._homeless: list[_Build] = []  # that wait for a node
         self._unbuilt: list[_Job] = []
         self._waiting: deque[_Job] = deque()
-        self._limbo: dict[int, tuple[_Job | None, bool]] = {}  # of judges that died, until their node is probed
+        self._limbo: dict[
+            int, tuple[_Job | None, bool]
+        ] = {}  # of judges that died, until their node is probed
         self.most_judges = 0  # 0: as many as there are
 
     @property
@@ -132,7 +136,7 @@ class Dispatcher:
         ready = sum(1 for judge in self._judges.values() if judge.ready)
         texts = {job.text for job in self._jobs()}
         texts |= {text for text, build in self._builds.items() if build.report is None}
-        return Standing(len(self._nodes), ready, len(texts))
+        return Standing(len(self._nodes), ready, len(self._judges), len(texts))
 
     # -- what the driver asks for --------------------------------------------------------------------
 

@@ -93,7 +93,9 @@ def refusals(node: Node, here: Mapping[str, str], *, gpu: bool, card: str, unsaf
         return [node.silence or "it does not answer"]
     found = differences(here, node.facts.versions)
     if node.facts.exposed and not unsafe:
-        found.append(f"candidates are not isolated from the {node.facts.exposed} there (--unsafe judges all the same)")
+        found.append(
+            f"candidates are not isolated from the {node.facts.exposed} there (--unsafe judges all the same)"
+        )
     if gpu and node.gpus < 1:
         found.append("it has no GPU")
     elif gpu and card and node.card != card:

@@ -70,7 +70,9 @@ def alive_nodes() -> dict[str, Node]:
 class RayFleet:
     """See `dispatch.Fleet`. `post(method, *arguments)` has a method of the dispatcher called in its thread."""
 
-    def __init__(self, options: JudgeOptions, target: Target, cpus: int, post: Post, crew: str = _CREW) -> None:
+    def __init__(
+        self, options: JudgeOptions, target: Target, cpus: int, post: Post, crew: str = _CREW
+    ) -> None:
         module = import_module(crew)
         self._options, self._target, self._cpus, self._post = options, target, cpus, post
         self._build = ray.remote(num_returns=2, max_retries=0)(module.build)
@@ -105,7 +107,7 @@ class RayFleet:
             num_cpus=places.judge_cpus, num_gpus=1 if self._gpu else 0, scheduling_strategy=_on(node)
         ).remote(self._sent, max(1, self._cpus), self._gpu)
         self._actors[judge] = actor
-        self._when_done(
+        when_done(
             actor.ready.remote(),
             lambda _: self._post("judge_ready", judge),
             lambda error: self._post("judge_died", judge),
@@ -119,7 +121,7 @@ class RayFleet:
     def build(self, build: int, node: str, problem: str, source: str) -> None:
         remote = self._build.options(num_cpus=self._places[node].build_cpus, scheduling_strategy=_on(node))
         report, package = remote.remote(self._problems[problem], source, self._target, self._options)
-        self._when_done(
+        when_done(
             report,
             lambda found: self._post("built", build, found, package),
             lambda error: self._post("build_lost", build, str(error)),
@@ -144,40 +146,35 @@ class RayFleet:
             else:
                 raise error
 
-        self._when_done(
+        when_done(
             actor.judge.remote(self._problems[problem], kernel, build, baseline, baseline_build),
             lambda result: self._post("judged", judge, result),
             failed,
         )
 
     def probe(self, node: str, judge: int) -> None:
-        self._when_done(
+        when_done(
             _nothing.options(scheduling_strategy=_on(node)).remote(),
             lambda _: self._post("probed", judge, node, True),
             lambda error: self._post("probed", judge, node, False),
         )
 
-    def look_at(self, node: Node) -> None:
-        """`looked(node)` follows, with the node's facts or why there are none."""
-
-        def found(facts: Facts) -> None:
-            card = node.card or (facts.cards[0].name if facts.cards else "")
-            self._post("looked", replace(node, facts=facts, card=card))
-
-        look_at(node, found, lambda error: self._post("looked", replace(node, silence=_first_line(error))))
-
     @property
     def _gpu(self) -> bool:
         return not self._options.device.simulated
 
-    @staticmethod
-    def _when_done(ref: Any, good: Callable[[Any], None], bad: Callable[[BaseException], None]) -> None:
-        when_done(ref, good, bad)
 
+def look_at(node: Node, told: Callable[[Node], None]) -> None:
+    """Have a node tell its facts; `told` gets it with them, or with why there are none."""
 
-def look_at(node: Node, good: Callable[[Facts], None], bad: Callable[[BaseException], None]) -> None:
-    """Have a node tell its facts."""
-    when_done(_facts.options(scheduling_strategy=_on(node.id)).remote(), good, bad)
+    def good(facts: Facts) -> None:
+        told(replace(node, facts=facts, card=node.card or (facts.cards[0].name if facts.cards else "")))
+
+    when_done(
+        _facts.options(scheduling_strategy=_on(node.id)).remote(),
+        good,
+        lambda error: told(replace(node, silence=f"it cannot run this package: {cause_of(error)}")),
+    )
 
 
 def when_done(ref: Any, good: Callable[[Any], None], bad: Callable[[BaseException], None]) -> None:
@@ -207,12 +204,12 @@ def _actor(judge: type) -> type:
     return JudgeActor
 
 
-@ray.remote(num_cpus=0, max_retries=0)
+@ray.remote(num_cpus=0, max_retries=0)  # type: ignore[untyped-decorator]
 def _facts() -> Facts:
     return facts_here()
 
 
-@ray.remote(num_cpus=0, max_retries=0)
+@ray.remote(num_cpus=0, max_retries=0)  # type: ignore[untyped-decorator]
 def _nothing() -> None:
     return None
 
@@ -221,7 +218,7 @@ def _on(node: str) -> NodeAffinitySchedulingStrategy:
     return NodeAffinitySchedulingStrategy(node_id=node, soft=False)
 
 
-def _first_line(error: BaseException) -> str:
-    """The last line of Ray's long messages is the cause."""
+def cause_of(error: BaseException) -> str:
+    """The last line of Ray's long messages."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"it cannot run this package: {lines[-1] if lines else type(error).__name__}"
+    return lines[-1] if lines else type(error).__name__

@@ -15,15 +15,15 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 import ray
 
 from evoengineer.cluster.dispatch import Dispatcher, Text
-from evoengineer.cluster.facts import Card, Node, refusals, versions_here
-from evoengineer.cluster.fleet import RayFleet, alive_nodes, look_at
+from evoengineer.cluster.facts import Node, refusals, versions_here
+from evoengineer.cluster.fleet import RayFleet, alive_nodes, cause_of, look_at
 from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.worker import Target, target_of
@@ -54,7 +54,6 @@ class Gateway:
         self._connection, self._opening = connection, opening
         self._events: queue.SimpleQueue[tuple[str, tuple[Any, ...]]] = queue.SimpleQueue()
         self._known: set[str] = set()  # nodes that have been looked at, or are
-        self._looking: set[str] = set()
         self._used: set[str] = set()
         self._card = opening.card
         self._fleet: RayFleet | None = None
@@ -83,11 +82,7 @@ class Gateway:
         nodes = alive_nodes()
         answers: queue.SimpleQueue[Node] = queue.SimpleQueue()
         for node in nodes.values():
-            look_at(
-                node,
-                lambda facts, node=node: answers.put(replace(node, facts=facts, card=node.card or _card(facts.cards))),
-                lambda error, node=node: answers.put(replace(node, silence=_cause(error))),
-            )
+            look_at(node, answers.put)
         found = [answers.get() for _ in nodes]
         self._known |= nodes.keys()
         return sorted(found, key=lambda node: node.name)
@@ -195,7 +190,6 @@ class Gateway:
                 self._nodes_now(*arguments)
             case "looked":
                 (node,) = arguments
-                self._looking.discard(node.id)
                 if node.id in self._known:
                     self._consider(node)
             case _:
@@ -211,8 +205,7 @@ class Gateway:
                 self._dispatcher.node_left(gone)
         for new in alive.keys() - self._known:
             self._known.add(new)
-            self._looking.add(new)
-            self._fleet.look_at(alive[new])
+            look_at(alive[new], lambda node: self._events.put(("looked", (node,))))
 
     def _listen(self) -> None:
         """Requests of the driver."""
@@ -262,7 +255,7 @@ def main(handle: int) -> int:
     except EvoEngineerError as error:
         _tell(connection, str(error))
     except (ConnectionError, ValueError, RuntimeError, AssertionError) as error:
-        _tell(connection, f"the cluster {opening.address} cannot be reached: {_cause(error)}")
+        _tell(connection, f"the cluster {opening.address} cannot be reached: {cause_of(error)}")
     finally:
         ray.shutdown()
         if folder is not None:
@@ -273,15 +266,6 @@ def main(handle: int) -> int:
 def _tell(connection: Connection, text: str) -> None:
     with suppress(OSError):
         connection.send(("fatal", text))
-
-
-def _card(cards: tuple[Card, ...]) -> str:
-    return cards[0].name if cards else ""
-
-
-def _cause(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
 
 
 if __name__ == "__main__":

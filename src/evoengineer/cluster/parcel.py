@@ -50,7 +50,11 @@ def unpack_problem(data: bytes) -> Description:
 
 def pack_build(build: Build) -> bytes:
     """The library and all that is known of it."""
-    values: dict[str, Any] = {**asdict(build), "library": build.library.read_bytes(), "ptx": build.ptx.read_bytes()}
+    values: dict[str, Any] = {
+        **asdict(build),
+        "library": build.library.read_bytes(),
+        "ptx": build.ptx.read_bytes(),
+    }
     return pickle.dumps(values)
 
 

@@ -11,6 +11,7 @@ judge. When the cluster goes away, everything under way ends with EnvironmentFai
 from __future__ import annotations
 
 import importlib.util
+import os
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection
@@ -125,7 +127,9 @@ class Cluster:
 
     def _opened(self, message: tuple[Any, ...] | None) -> None:
         if message is None:
-            raise EvoEngineerError(f"the cluster {self.address} cannot be used\n{self._gateway.said()}".strip())
+            raise EvoEngineerError(
+                f"the cluster {self.address} cannot be used\n{self._gateway.said()}".strip()
+            )
         kind, *values = message
         if kind == "fatal":
             raise EvoEngineerError(values[0])
@@ -166,7 +170,8 @@ class Cluster:
 
     def _gone(self) -> EnvironmentFailure:
         return EnvironmentFailure(
-            f"the cluster {self.address} cannot be used any more: {self._ended} (`--cluster none` judges on this machine)"
+            f"the cluster {self.address} cannot be used any more: {self._ended} "
+            "(`--cluster none` judges on this machine)"
         )
 
 
@@ -183,8 +188,8 @@ class ClusterPool:
         self._lock = threading.Lock()
         self._baseline: Future[Verdict | None] | None = None
 
-    @property
     def standing(self) -> Standing:
+        """Who judges at this moment."""
         return self._cluster.standing
 
     def close(self) -> None:
@@ -304,7 +309,7 @@ class _Process:
         if importlib.util.find_spec("ray") is None:
             raise EvoEngineerError("--cluster needs Ray: pip install 'evoengineer[ray]'")
         ours, theirs = socket.socketpair()
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
         # A session of its own: Ctrl-C is for the driver, which then closes the socket.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "evoengineer.cluster.gateway", str(theirs.fileno())],
@@ -343,12 +348,8 @@ class _Process:
 
 def _shut(connection: Connection) -> None:
     """Also for a thread that reads from it, which closing alone would leave waiting."""
-    try:
-        with socket.socket(fileno=connection.fileno()) as shared:
-            shared.shutdown(socket.SHUT_RDWR)
-            shared.detach()
-    except OSError:
-        pass
+    with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as shared:
+        shared.shutdown(socket.SHUT_RDWR)
 
 
 def _print_note(text: str) -> None:
