@@ -1,8 +1,8 @@
-"""`python -m evoengineer.cluster.gateway FD`: the process that is connected to Ray, for a driver at the other end of FD.
+"""`python -m evoengineer.cluster.gateway FD`: the process that is connected to Ray, for the driver at FD's other end.
 
-Reads an `Opening`, as a dictionary, and then requests; writes what has come of them, and once a second how the cluster stands. It ends
-when the driver closes its end, however that happens, and takes its judges with it: nothing is left on the cluster. Ray
-ends this process when the cluster has gone, which the driver sees as a closed pipe.
+Reads an `Opening`, as a dictionary, then requests; writes what has come of them, and once a second how the cluster
+stands. It ends when the driver closes its end, however that happens, and takes its judges with it: nothing is left on
+the cluster. Ray ends this process when the cluster has gone, which the driver sees as a closed pipe.
 """
 
 from __future__ import annotations

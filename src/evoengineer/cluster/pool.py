@@ -186,7 +186,7 @@ class ClusterPool:
         self._cache = self._open_cache()
         self._builds: dict[str, str] = {}  # identity of the machine code by that of the text
         self._lock = threading.Lock()
-        self._baseline: Future[Verdict | None] | None = None
+        self._baseline: Future[Verdict] | None = None
 
     def standing(self) -> Standing:
         """Who judges at this moment."""
@@ -217,16 +217,18 @@ class ClusterPool:
             return _done(known)
         path = self.description.problem.baseline
         baseline_source = None if path is None else path.read_text(encoding="utf-8")
-        if baseline_source is None or Kernel(baseline_source).id == kernel:
+        if baseline_source is None:
             return self._examined(kernel, source, None, None)
         baseline = Kernel(baseline_source)
+        if baseline.id == kernel:
+            return self._judged_baseline(baseline)
         answer: Future[Verdict] = Future()
 
-        def go_on(verdict: Verdict | None) -> None:
+        def go_on(verdict: Verdict) -> None:
             text = (baseline.id, baseline.source)
             _pass_on(self._examined(kernel, source, verdict, text), answer)
 
-        _when(self._valid_baseline(baseline), go_on, answer)
+        _when(_then(self._judged_baseline(baseline), self._checked_baseline), go_on, answer)
         return answer
 
     def judge_baseline(self) -> Verdict:
@@ -251,16 +253,18 @@ class ClusterPool:
                 self._cache.keep(verdict.build, verdict)
         return verdict
 
-    def _valid_baseline(self, kernel: Kernel) -> Future[Verdict | None]:
-        """Judged once; an invalid baseline is an error."""
+    def _judged_baseline(self, kernel: Kernel) -> Future[Verdict]:
+        """Judged once, unless the machine failed."""
         with self._lock:
             if self._baseline is None or (self._baseline.done() and self._baseline.exception() is not None):
                 known = self._known(kernel.id)
-                asked = _done(known) if known else self._examined(kernel.id, kernel.source, None, None)
-                self._baseline = _then(asked, self._checked_baseline)
+                self._baseline = (
+                    _done(known) if known else self._examined(kernel.id, kernel.source, None, None)
+                )
             return self._baseline
 
-    def _checked_baseline(self, verdict: Verdict) -> Verdict | None:
+    def _checked_baseline(self, verdict: Verdict) -> Verdict:
+        """An invalid baseline is an error."""
         if verdict.timing is None:
             problem = self.description.problem
             raise EvoEngineerError(
