@@ -21,9 +21,13 @@ from evoengineer.propose.fake_script import reply_text
 from evoengineer.propose.protocol import Reply, Usage
 from evoengineer.propose.recording import FORMAT
 
-WAIT_SECONDS = 300  # for what takes a few; a busy machine takes longer
+WAIT_SECONDS = 60  # for what takes a few; a busy machine takes longer
 # A node that is killed is noticed within seconds instead of half a minute.
-QUICK_HEALTH = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_failure_threshold": 5}
+QUICK_HEALTH = {
+    "health_check_initial_delay_ms": 1000,
+    "health_check_period_ms": 1000,
+    "health_check_failure_threshold": 5,
+}
 
 PROBLEM = '''"""Twice a vector."""
 import os
@@ -83,7 +87,12 @@ TRIALS = len(ANSWERS) - 1
 
 def write_recording(path: Path) -> Path:
     entries = [
-        {"number": number, "prompt": "", "occurrence": 0, "reply": asdict(Reply(text, "toy", Usage(1, 1, 0, 0)))}
+        {
+            "number": number,
+            "prompt": "",
+            "occurrence": 0,
+            "reply": asdict(Reply(text, "toy", Usage(1, 1, 0, 0))),
+        }
         for number, text in enumerate(ANSWERS, 1)
     ]
     path.write_text("".join(json.dumps(entry) + "\n" for entry in (FORMAT, *entries)))
@@ -114,7 +123,9 @@ def three_nodes() -> Iterator[Cluster]:
     head = {"num_cpus": 2, "include_dashboard": False, "temp_dir": folder, "_system_config": QUICK_HEALTH}
     cluster = Cluster()
     try:
-        Path("/tmp/ray").mkdir(exist_ok=True)  # Ray notes the address of a new cluster there, wherever that lies
+        Path("/tmp/ray").mkdir(
+            exist_ok=True
+        )  # Ray notes the address of a new cluster there, wherever that lies
         cluster.add_node(**head)
         for _ in range(2):
             cluster.add_node(num_cpus=2)

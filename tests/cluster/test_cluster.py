@@ -83,7 +83,9 @@ def test_a_node_removed_in_mid_run_and_one_added(
         until(lambda: pool.standing().under_way == 0)
 
 
-def test_who_kills_its_judge_three_times_gets_its_verdict(cluster: RayCluster, tmp_path: Path, signals: Path) -> None:
+def test_who_kills_its_judge_three_times_gets_its_verdict(
+    cluster: RayCluster, tmp_path: Path, signals: Path
+) -> None:
     description = find_problem(write_problem(tmp_path / "bare", signals, baseline=False))
     with Cluster(cluster.address, OPTIONS) as opened:
         pool = ClusterPool(opened, description)
@@ -114,7 +116,18 @@ def test_the_driver_is_killed_and_resumed(
     mark = f"EVOENGINEER_TEST_MARK={tmp_path.name}-{os.getpid()}"
     command = [
         *(sys.executable, "-m", "evoengineer", "evolve", str(problem), "--replay", str(recording)),
-        *("--match", "order", "--trials", str(TRIALS), "--judge-seed", "12", "--seed", "3", "--method", "full"),
+        *(
+            "--match",
+            "order",
+            "--trials",
+            str(TRIALS),
+            "--judge-seed",
+            "12",
+            "--seed",
+            "3",
+            "--method",
+            "full",
+        ),
         *("--archive", str(archive), "--name", "there", "--cluster", cluster.address, "--plain"),
     ]
     name, _, value = mark.partition("=")
@@ -216,7 +229,9 @@ def test_an_address_where_nothing_is() -> None:
         Cluster("127.0.0.1:9", OPTIONS)
 
 
-def test_a_local_cluster_leaves_nothing_behind(problem: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_local_cluster_leaves_nothing_behind(
+    problem: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     name, value = "EVOENGINEER_TEST_MARK", f"local-{tmp_path.name}-{os.getpid()}"
     monkeypatch.setenv(name, value)
     with Cluster("local", OPTIONS) as opened:

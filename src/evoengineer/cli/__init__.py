@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(words: list[str]) -> int:
     from evoengineer.cli import (
+        archive,
         bench,
         doctor,
         evolve,
@@ -82,6 +83,7 @@ def _dispatch(words: list[str]) -> int:
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     for module in (evolve, runs, show, bench, fake_endpoint):
         module.add_commands(groups)
+    archive.add_commands(groups)
     judge.add_commands(groups)
     integrity.add_commands(groups)
     problems.add_commands(groups)

@@ -76,6 +76,7 @@ class _Build:
     package: Package | None = None
     asked: list[int] = field(default_factory=list)  # who wants to hear of it
     tries: int = 1
+    avoided: set[str] = field(default_factory=set)  # nodes that lost it
 
 
 @dataclass(slots=True)
@@ -254,6 +255,7 @@ class Dispatcher:
             return
         if isinstance(report, Trouble) and report.machine and build.tries < MOST_TRIES:
             build.tries += 1
+            build.avoided.add(build.node)  # a dead node is not known to be dead at once
             self._start(build)
             return
         build.report, build.package = report, package
@@ -288,12 +290,15 @@ class Dispatcher:
         return build
 
     def _start(self, build: _Build) -> None:
-        """On the node with the shortest queue."""
+        """On the node with the shortest queue, among those that have not lost it."""
         self._finished(build.number)
         if not self._nodes:
             self._homeless.append(build)
             return
-        name = min(self._nodes, key=lambda each: self._nodes[each].builds / self._nodes[each].build_cores)
+        name = min(
+            [each for each in self._nodes if each not in build.avoided] or self._nodes,
+            key=lambda each: self._nodes[each].builds / self._nodes[each].build_cores,
+        )
         self._nodes[name].builds += 1
         build.number, build.node = next(self._numbers), name
         self._by_number[build.number] = build

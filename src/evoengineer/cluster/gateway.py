@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import shutil
+import socket
 import sys
 import tempfile
 import threading
@@ -28,7 +29,8 @@ from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.worker import Target, target_of
 
-LOCAL = "local"
+LOCAL, AUTO = "local", "auto"
+_KNOCK_SECONDS = 20
 _BEAT_SECONDS = 1.0
 _LEAVE_SECONDS = 10.0
 _SHORT = 40  # Ray's sockets lie below its folder, and their names must not be long
@@ -235,13 +237,32 @@ def connect(opening: Opening) -> str | None:
     """Join the cluster, or start one here; the folder of one that was started."""
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
     if opening.address != LOCAL:
+        _knock(opening.address)
         ray.init(address=opening.address, **quiet)
         return None
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home
     os.environ.pop("RAY_ADDRESS", None)  # a new one, whatever else there is
     folder = tempfile.mkdtemp(prefix="evo-ray-")
     short = len(folder) <= _SHORT
     ray.init(include_dashboard=False, **({"_temp_dir": folder} if short else {}), **quiet)
     return folder
+
+
+def _knock(address: str) -> None:
+    """Ray tries for minutes at an address where nothing is; and takes it ill when it has no port."""
+    if address == AUTO or "://" in address:
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise EvoEngineerError(
+            f"the cluster's address {address!r} is none: write HOST:PORT, {AUTO} or {LOCAL}"
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=_KNOCK_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise EvoEngineerError(
+            f"the cluster {address} cannot be reached: {error}. `ray start --head` starts one"
+        ) from error
 
 
 def main(handle: int) -> int:
