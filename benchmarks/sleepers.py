@@ -31,7 +31,9 @@ class Judge:
         time_us = 50 + int(kernel, 16) % 5000 / 100
         timing = Timing("sim:rtx4090", True, time_us, (time_us, time_us), 100.0, 100 / time_us, (1.0, 1.0))
         code = hashlib.sha256(build).hexdigest()[:20]
-        return Verdict(Outcome.VALID, "asleep", timing=timing, device="sim:rtx4090", kernel=kernel, build=code)
+        return Verdict(
+            Outcome.VALID, "asleep", timing=timing, device="sim:rtx4090", kernel=kernel, build=code
+        )
 
     def close(self) -> None:
         pass
