@@ -25,8 +25,9 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from evoengineer.archive import Archive, RunJournal
+from evoengineer.archive import Archive
 from evoengineer.archive.reading import summaries
+from evoengineer.experiment.journal import RunJournal
 from evoengineer.judge.protocol import Built
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.text import Kernel

@@ -26,6 +26,7 @@ HOUSE: Floors = (
     ("search",),
     ("propose",),
     ("archive",),
+    ("cluster",),
     ("judge",),
     ("baseline",),
     ("problem",),

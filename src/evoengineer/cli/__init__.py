@@ -3,7 +3,7 @@
     evoengineer evolve PROBLEM                  search for a faster kernel
     evoengineer resume|show|export RUN          continue, inspect or take away a run; `runs` lists them
     evoengineer runs delete|rename|note RUN     keep the runs in order
-    evoengineer archive check|recover           a damaged archive, and what can be saved of it
+    evoengineer archive check|recover|merge     archives as files: what is damaged, what can be saved, several as one
     evoengineer bench                           methods against each other over a suite
     evoengineer report [RUN|BENCH|ARCHIVE…]     tables, charts and best kernels as files to look at
     evoengineer serve                           a live dashboard in the browser

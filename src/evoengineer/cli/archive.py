@@ -1,4 +1,4 @@
-"""`evoengineer archive check|recover`: a damaged archive, and what can be saved of it."""
+"""`evoengineer archive check|recover|merge`: archives as files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
-    """Declare `archive`."""
-    archive = groups.add_parser("archive", help="check an archive of runs, or save what a damaged one holds")
+    """Declare `archive` and what it can do."""
+    archive = groups.add_parser("archive", help="check archives of runs, save what a damaged one holds, merge them")
     verbs = archive.add_subparsers(metavar="WHAT", required=True, parser_class=type(archive))
     check = verbs.add_parser("check", help="read all of it and say what is damaged; it is not changed")
     add_archive(check)
@@ -28,6 +28,7 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     )
     add_archive(recover)
     recover.set_defaults(command=recover_command)
+    add_merge(verbs)
 
 
 def check_command(options: argparse.Namespace) -> int:
@@ -60,4 +61,33 @@ def recover_command(options: argparse.Namespace) -> int:
     if found.lost:
         print(f"not all could be read of: {', '.join(found.lost)}")
     print(f"runs: {', '.join(found.runs) or 'none'}")
+    return 0
+
+
+def add_merge(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Declare `archive merge`."""
+    merge = commands.add_parser(
+        "merge",
+        help="bring the runs of other archives into one",
+        epilog="Merging again changes nothing. A run that went further in one of the files is brought up to date.",
+    )
+    merge.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="archives to read; their runs stay there"
+    )
+    add_archive(merge)
+    merge.set_defaults(command=merge_command)
+
+
+def merge_command(options: argparse.Namespace) -> int:
+    """Merge one file after the other, and say what came of each."""
+    from evoengineer.archive.merge import merge
+    from evoengineer.experiment.evolving import archive_file
+
+    target = archive_file(options.archive)
+    for file in options.files:
+        merged = merge(target, file)
+        print(
+            f"{file}: {len(merged.added)} runs added, {len(merged.updated)} brought up to date, "
+            f"{len(merged.equal)} there already"
+        )
     return 0

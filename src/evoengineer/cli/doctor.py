@@ -26,14 +26,17 @@ def add_commands(groups: "argparse._SubParsersAction[Parser]") -> None:
         epilog="Exit code 0 when kernels can be judged on the simulated GPU, 1 otherwise.",
     )
     doctor.add_argument("--json", action="store_true", help="the same as data")
+    doctor.add_argument(
+        "--cluster", metavar="ADDRESS", help="look at the nodes of this Ray cluster instead (HOST:PORT, auto)"
+    )
     doctor.set_defaults(command=doctor_command)
 
 
 def doctor_command(options: argparse.Namespace) -> int:
     """Print what was found; the exit code says whether it is enough."""
-    from evoengineer.experiment.machine import examine
+    from evoengineer.experiment.machine import examine, examine_cluster
 
-    findings = examine()
+    findings = examine() if options.cluster is None else examine_cluster(options.cluster)
     obstacles = [each.name for each in findings if each.needed and each.status == "missing"]
     if options.json:
         print(json.dumps({"ready": not obstacles, "findings": [asdict(each) for each in findings]}, indent=2))
@@ -41,7 +44,8 @@ def doctor_command(options: argparse.Namespace) -> int:
         for each in findings:
             print(_render(each))
         print()
-        print(f"Not ready: {', '.join(obstacles)}." if obstacles else "Ready to judge on the simulated GPU.")
+        where = "the simulated GPU" if options.cluster is None else "the cluster"
+        print(f"Not ready: {', '.join(obstacles)}." if obstacles else f"Ready to judge on {where}.")
     return 1 if obstacles else 0
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from evoengineer.cli.judge import add_judging_options, judging_options
@@ -42,6 +43,14 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         help="compile the baselines against the real PyTorch headers instead (minutes each)",
     )  # fmt: skip
     add_judging_options(verify)
+    verify.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="judge on this Ray cluster: HOST:PORT, auto, or local for a new one",
+    )
+    verify.add_argument(
+        "--card", default="", metavar="TYPE", help="the type of GPU to use on a cluster with several"
+    )
     verify.set_defaults(command=verify_command)
     check = commands.add_parser("check", help="check all problems: none may be degenerate")
     _add_names(check)
@@ -74,7 +83,14 @@ def verify_command(options: argparse.Namespace) -> int:
             f"[{done}/{len(names)}] {name}: {verdict.outcome} ({seconds:.1f} s)", file=sys.stderr, flush=True
         )
 
-    verdicts = judge_baselines(names, judging_options(options, workers=options.workers), tell)
+    judging = judging_options(options, workers=options.workers)
+    with ExitStack() as opened:
+        cluster = None
+        if options.cluster is not None:
+            from evoengineer.cluster.pool import Cluster
+
+            cluster = opened.enter_context(Cluster(options.cluster, judging, card=options.card))
+        verdicts = judge_baselines(names, judging, tell, cluster=cluster)
     wrong = [name for name, verdict in verdicts.items() if not verdict.valid]
     if options.json:
         print(json.dumps({name: verdict.to_json() for name, verdict in verdicts.items()}, indent=2))

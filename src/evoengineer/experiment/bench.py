@@ -26,13 +26,19 @@ from evoengineer.search.records import Kind, Plan, Settled
 from evoengineer.search.settings import Settings, resolve
 
 if TYPE_CHECKING:
+    from evoengineer.cluster.pool import Cluster
     from evoengineer.judge.protocol import Judge
     from evoengineer.propose.protocol import Proposer
     from evoengineer.search.endings import Result
     from evoengineer.search.loop import Loop
 
 REWRITER = "rewriter"  # in place of a model's name
-_MAY_DIFFER = ("trials", "judge_workers")  # between a run and the cell that takes it up
+_MAY_DIFFER = (
+    "trials",
+    "judge_workers",
+    "cluster",
+    "judge_cores",
+)  # between a run and the cell that takes it up
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ class Bench:
     ) -> None:
         self.archive = archive
         self.cells = tuple(cells)
-        self.jobs = jobs or os.cpu_count() or 1
+        self.jobs = jobs  # None: one per core, of the cluster's or of this machine
         self.total = total or Budget()
         self.failed = 0
         self.interrupted = False
@@ -131,6 +137,7 @@ class Bench:
         self._loops: set[Loop] = set()
         self._proposers: dict[str, Proposer] = {}
         self._judges: dict[str, Judge] = {}
+        self._cluster: Cluster | None = None
         self._left: dict[str, int] = {}
 
     def run(self) -> None:
@@ -143,7 +150,8 @@ class Bench:
                 capped = replace(cell.settings, max_cost=None if limit is None else limit / 1e9)
                 self._proposers[proposer_name(cell.settings)] = running.open_proposer(capped)
         try:
-            with ThreadPoolExecutor(self.jobs) as pool:
+            self._cluster = running.open_cluster(self.cells[0].settings) if self.cells else None
+            with ThreadPoolExecutor(self.jobs or self._places()) as pool:
                 for future in [pool.submit(self._cell, cell) for cell in self.cells]:
                     future.result()
         finally:
@@ -151,6 +159,8 @@ class Bench:
                 proposer.close()
             for judge in self._judges.values():
                 judge.close()
+            if self._cluster is not None:
+                self._cluster.close()
 
     def interrupt(self) -> None:
         """Begin no further cell and end those under way cleanly. Safe in a signal handler."""
@@ -197,6 +207,8 @@ class Bench:
             {
                 "trials": max(cell.settings.trials, summary.run.trials),
                 "judge_workers": cell.settings.judge_workers,
+                "cluster": cell.settings.cluster or running.NO_CLUSTER,
+                "judge_cores": cell.settings.judge_cores,
             },
             proposer=self._proposers[proposer_name(cell.settings)],
             judge=self._judge(cell.settings),
@@ -241,8 +253,19 @@ class Bench:
         """One judge per problem, shared by its runs."""
         with self._lock:
             if settings.problem not in self._judges:
-                self._judges[settings.problem] = running.open_judge(settings)
+                self._judges[settings.problem] = self._open_judge(settings)
             return self._judges[settings.problem]
+
+    def _open_judge(self, settings: Settings) -> Judge:
+        if self._cluster is None:
+            return running.open_judge(settings)
+        from evoengineer.cluster.pool import ClusterPool
+
+        return ClusterPool(self._cluster, running.describe(settings))
+
+    def _places(self) -> int:
+        here = os.cpu_count() or 1
+        return here if self._cluster is None else max(here, self._cluster.standing.places)
 
     def _release_judge(self, problem: str) -> None:
         with self._lock:

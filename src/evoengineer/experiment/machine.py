@@ -65,6 +65,39 @@ def _asked(subject: Callable[[], list[Finding]]) -> list[Finding]:
         return [Finding(name, "missing", said, needed=name in _NEEDED)]
 
 
+def examine_cluster(address: str) -> list[Finding]:
+    """The nodes of a Ray cluster: cards, versions, and what would be refused and why."""
+    from evoengineer.cluster.facts import refusals, versions_here
+    from evoengineer.cluster.pool import survey
+    from evoengineer.judge.options import JudgeOptions
+
+    here = versions_here()
+    told = ", ".join(f"{name} {version}" for name, version in here.items())
+    nodes = survey(address, JudgeOptions())
+    findings = [Finding("this machine", "note", told, "what every node must have")]
+    usable = 0
+    for node in nodes:
+        found = refusals(node, here, gpu=False, card="", unsafe=False)
+        usable += not found
+        cards = f"{node.gpus:g} × {node.card or 'GPU of an unknown type'}" if node.gpus else "no GPU"
+        size = f"{node.name}: {node.cpus:g} cores, {cards}"
+        refused = "It is not used until that is the same." if found else ""
+        findings.append(Finding("node", "missing" if found else "ok", size, "; ".join(found), refused))
+    types = sorted({node.card or "unknown" for node in nodes if node.gpus})
+    if len(types) > 1:
+        findings.append(
+            Finding(
+                "cards",
+                "note",
+                f"several types: {', '.join(types)}",
+                remedy="For cuda devices choose one with --card.",
+            )
+        )
+    summary = f"{usable} of {len(nodes)} nodes of {address} can judge"
+    findings.append(Finding("cluster", "ok" if usable else "missing", summary, needed=True))
+    return findings
+
+
 def _python() -> list[Finding]:
     found = f"{platform.python_version()}, evoengineer {__version__}"
     findings = [Finding("Python", "ok", found, sys.executable, needed=True)]

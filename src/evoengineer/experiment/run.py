@@ -22,6 +22,7 @@ from evoengineer.card.name import DeviceName
 from evoengineer.errors import UsageError
 from evoengineer.experiment.journal import RunJournal
 from evoengineer.files import digest
+from evoengineer.judge.protocol import OnCluster
 from evoengineer.kernel.inline import Unreadable, in_one_file, is_inline
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import LoopOptions, Result
@@ -34,11 +35,14 @@ from evoengineer.user_files import check_writable, is_file, read_text
 from evoengineer.version import __version__
 
 if TYPE_CHECKING:
+    from evoengineer.cluster.pool import Cluster
+    from evoengineer.judge import JudgeOptions
     from evoengineer.judge.protocol import Judge
     from evoengineer.problem.catalog import Description
     from evoengineer.propose.protocol import Proposer
     from evoengineer.search.progress import Observer
 
+NO_CLUSTER = "none"  # in place of an address, for a run that is resumed on this machine
 _FILES = ("replay", "prices", "baseline")  # settings that name files which must be there
 
 
@@ -234,17 +238,43 @@ def describe(settings: Settings) -> Description:
 
 
 def open_judge(settings: Settings) -> Judge:
-    """A judge of the settings' problem on their device."""
-    from evoengineer.judge import JudgeOptions
+    """A judge of the settings' problem on their device, here or on their cluster."""
     from evoengineer.judge import open_judge as open_pool
 
-    options = JudgeOptions(
+    cluster = open_cluster(settings)
+    if cluster is None:
+        return open_pool(describe(settings), judge_options(settings))
+    from evoengineer.cluster.pool import ClusterPool
+
+    try:
+        return ClusterPool(cluster, describe(settings), own=True)
+    except BaseException:
+        cluster.close()
+        raise
+
+
+def open_cluster(settings: Settings) -> Cluster | None:
+    """The cluster that the settings name; None when kernels are judged on this machine."""
+    if settings.cluster in (None, NO_CLUSTER):
+        return None
+    from evoengineer.cluster.pool import Cluster
+
+    assert settings.cluster is not None
+    return Cluster(
+        settings.cluster, judge_options(settings), card=settings.card or "", cpus=settings.judge_cores
+    )
+
+
+def judge_options(settings: Settings) -> JudgeOptions:
+    """How the settings want kernels to be judged."""
+    from evoengineer.judge import JudgeOptions
+
+    return JudgeOptions(
         device=DeviceName.parse(settings.device),
         run_seed=settings.judge_seed,
         workers=settings.judge_workers,
         unsafe=settings.unsafe,
     )
-    return open_pool(describe(settings), options)
 
 
 def gather_task(settings: Settings) -> Task:
@@ -414,6 +444,7 @@ def _loop(
         ),
         observer=observer,
         ended=run.ending,
+        standing=judge.standing if isinstance(judge, OnCluster) else None,
     )
 
 

@@ -15,6 +15,7 @@ from evoengineer.problem.catalog import find_problems, locate
 from evoengineer.sim.options import default_threads
 
 if TYPE_CHECKING:
+    from evoengineer.cluster.pool import Cluster
     from evoengineer.judge import JudgeOptions, Verdict
     from evoengineer.kernel.torch_headers import HeaderCheck
 
@@ -22,9 +23,14 @@ _COMPILATIONS = 2  # at once: each takes gigabytes
 
 
 def judge_baselines(
-    names: Sequence[str], options: JudgeOptions, on_verdict: Callable[[str, Verdict], None] | None = None
+    names: Sequence[str],
+    options: JudgeOptions,
+    on_verdict: Callable[[str, Verdict], None] | None = None,
+    *,
+    cluster: Cluster | None = None,
 ) -> dict[str, Verdict]:
-    """The verdict on each problem's baseline; `on_verdict` is told each as it comes."""
+    """The verdict on each problem's baseline; `on_verdict` is told each as it comes. A `cluster` stays open."""
+    from evoengineer.cluster.pool import ClusterPool
     from evoengineer.judge.pool import JudgePool
     from evoengineer.judge.worker import Workers
 
@@ -35,12 +41,15 @@ def judge_baselines(
         description = descriptions[index]
         if description.problem.baseline is None:
             raise EvoEngineerError(f"{description.problem.name} has no baseline.cu")
+        if cluster is not None:
+            return ClusterPool(cluster, description).judge_baseline()
         with JudgePool(description, options, workers) as pool:
             return pool.judge_baseline()
 
+    at_once = options.worker_count if cluster is None else 2 * max(1, cluster.standing.places)
     verdicts: dict[str, Verdict] = {}
     try:
-        with ThreadPoolExecutor(options.worker_count) as threads:
+        with ThreadPoolExecutor(at_once) as threads:
             under_way = {threads.submit(judge, index): name for index, name in enumerate(names)}
             for done in as_completed(under_way):
                 verdicts[under_way[done]] = done.result()

@@ -205,11 +205,18 @@ class JudgePool:
         return None if isinstance(built, Rejected) else self._known(built.id)
 
     def _signed(self, verdict: Verdict, kernel: Kernel, build: Build | None) -> Verdict:
-        return replace(
-            verdict,
-            problem=self.description.problem.name,
-            device=str(self.options.device),
-            kernel=kernel.id,
-            build=build.id if build else "",
-            resources={each.name: asdict(each) for each in build.resources} if build else {},
-        )
+        return signed(verdict, self.description, self.options, kernel.id, build)
+
+
+def signed(
+    verdict: Verdict, description: Description, options: JudgeOptions, kernel: str, build: Build | None
+) -> Verdict:
+    """The verdict with what it is about: problem, device, text and machine code."""
+    return replace(
+        verdict,
+        problem=description.problem.name,
+        device=str(options.device),
+        kernel=kernel,
+        build=build.id if build else "",
+        resources={each.name: asdict(each) for each in build.resources} if build else {},
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evoengineer.judge.verdict import Verdict
 
@@ -20,6 +20,26 @@ class Built:
     kernel: str  # identity of the text
     build: str  # identity of the machine code, empty when `verdict` is set
     verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Who judges on a cluster at this moment."""
+
+    nodes: int = 0  # that are used
+    judges: int = 0  # that are ready
+    places: int = 0  # for judges, whether they are ready or not
+    under_way: int = 0  # candidates that are built or judged, or wait for it
+
+    def __str__(self) -> str:
+        return f"{self.nodes} nodes, {self.judges} judges, {self.under_way} candidates under way"
+
+
+@runtime_checkable
+class OnCluster(Protocol):
+    """A judge that can tell how its cluster stands."""
+
+    def standing(self) -> Standing: ...
 
 
 class Judge(Protocol):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
@@ -19,6 +18,7 @@ from evoengineer.card.name import DeviceName
 from evoengineer.files import Cache, contents, digest
 from evoengineer.judge.on_cuda import gpu_identity
 from evoengineer.judge.verdict import Outcome, Verdict
+from evoengineer.problem.files import files_of
 from evoengineer.problem.model import Problem
 from evoengineer.toolchain.compilers import find_toolchain
 from evoengineer.toolchain.toolkit import toolchain_digest
@@ -62,13 +62,8 @@ def _card(device: DeviceName) -> str:
 def _contents_of(problem: Problem) -> Iterator[str | bytes]:
     """The baseline, the problem's file, and what lies beside it and is named in it."""
     yield problem.baseline.read_bytes() if problem.baseline else "none"
-    named = [problem.path]
-    for path in named:
+    for path in files_of(problem):
         yield from contents(path) if path.is_dir() else (path.name, path.read_bytes())
-        if path.suffix == ".py":
-            words = set(re.findall(r"\w+", path.read_text(encoding="utf-8", errors="replace")))
-            beside = sorted(each for each in path.parent.iterdir() if each.stem in words)
-            named += [each for each in beside if each not in named]
 
 
 def _version(package: str) -> str:

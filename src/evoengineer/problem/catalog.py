@@ -191,7 +191,7 @@ def find_problems(names: Sequence[str], baseline: Path | None = None) -> list[De
                 raise UsageError(answer["error"])
             _DESCRIPTIONS.put(keys[index], data := json.dumps(answer).encode())
             found[index] = data
-    return [_from_json(json.loads(data)) for data in found if data is not None]
+    return [description_from_json(json.loads(data)) for data in found if data is not None]
 
 
 def _cache_key(path: Path, name: str, baseline: Path | None) -> str:
@@ -245,7 +245,41 @@ def require_torch() -> None:
         )
 
 
-def _from_json(data: dict[str, Any]) -> Description:
+def problem_to_json(problem: Problem) -> dict[str, Any]:
+    """The record alone, as `description_from_json` reads it."""
+    return {
+        "name": problem.name,
+        "path": str(problem.path),
+        "title": problem.title,
+        "reference_source": problem.reference_source,
+        "cases": [{"kind": str(case.kind), "sizes": dict(case.sizes)} for case in problem.cases],
+        "tolerance": {
+            "relative": dict(problem.tolerance.relative),
+            "times_pytorch": problem.tolerance.times_pytorch,
+            "reason": problem.tolerance.reason,
+        },
+        "distributions": [str(each) for each in problem.distributions],
+        "baseline": str(problem.baseline) if problem.baseline else None,
+        "form": problem.form,
+        "flops": problem.flops,
+        "moved_bytes": problem.moved_bytes,
+        "fast_math": problem.fast_math,
+        "half_operators": problem.half_operators,
+    }
+
+
+def description_to_json(description: Description) -> dict[str, Any]:
+    """The record with its shapes, for another process."""
+    return {
+        **problem_to_json(description.problem),
+        "arguments": [dict(each) for each in description.arguments],
+        "outputs": [dict(each) for each in description.outputs],
+        "work": dict(description.work),
+    }
+
+
+def description_from_json(data: Mapping[str, Any]) -> Description:
+    """A problem with its shapes, from a process that ran its file."""
     problem = Problem(
         name=data["name"],
         path=Path(data["path"]),

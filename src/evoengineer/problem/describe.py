@@ -19,9 +19,10 @@ from typing import Any
 import torch
 
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.problem.catalog import problem_to_json
 from evoengineer.problem.checking import trivial_answers
 from evoengineer.problem.live import Live, open_live
-from evoengineer.problem.model import Case, Problem
+from evoengineer.problem.model import Case
 from evoengineer.problem.work import Work
 
 
@@ -37,33 +38,10 @@ def describe(live: Live) -> dict[str, Any]:
             raise UsageError(f"{live.problem.path}: degenerate: {'; '.join(trivial)}")
     inputs, outputs, work = _bench_work(live)
     return {
-        **to_json(live.problem),
+        **problem_to_json(live.problem),
         "arguments": [{"name": name, **shape_of(value)} for name, value in inputs.items()],
         "outputs": [shape_of(output) for output in outputs],
         "work": asdict(work),
-    }
-
-
-def to_json(problem: Problem) -> dict[str, Any]:
-    """The record as `catalog.py` reads it back."""
-    return {
-        "name": problem.name,
-        "path": str(problem.path),
-        "title": problem.title,
-        "reference_source": problem.reference_source,
-        "cases": [{"kind": str(case.kind), "sizes": dict(case.sizes)} for case in problem.cases],
-        "tolerance": {
-            "relative": dict(problem.tolerance.relative),
-            "times_pytorch": problem.tolerance.times_pytorch,
-            "reason": problem.tolerance.reason,
-        },
-        "distributions": [str(d) for d in problem.distributions],
-        "baseline": str(problem.baseline) if problem.baseline else None,
-        "form": problem.form,
-        "flops": problem.flops,
-        "moved_bytes": problem.moved_bytes,
-        "fast_math": problem.fast_math,
-        "half_operators": problem.half_operators,
     }
 
 

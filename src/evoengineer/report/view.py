@@ -20,6 +20,7 @@ class PlainView:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stdout
+        self._nodes: int | None = None
 
     def __enter__(self) -> PlainView:
         return self
@@ -41,7 +42,10 @@ class PlainView:
         self.say(settled_line(plan, settled, progress))
 
     def tick(self, progress: Progress) -> None:
-        pass
+        """Nodes come and go; what is under way changes all the time."""
+        if progress.cluster is not None and progress.cluster.nodes != self._nodes:
+            self._nodes = progress.cluster.nodes
+            self.say(f"cluster: {progress.cluster}")
 
 
 def settled_line(plan: Plan | None, settled: Settled, progress: Progress) -> str:
@@ -145,6 +149,8 @@ def progress_rows(progress: Progress) -> list[tuple[str, str]]:
     if progress.attempts:
         failed = ", ".join(f"{kind} {count}" for kind, count in progress.attempts.most_common())
         rows.append(("failed calls", failed))
+    if progress.cluster is not None:
+        rows.append(("cluster", str(progress.cluster)))
     rows.append(
         ("tokens", f"{progress.tokens:,}   cost {cost(progress.nano_usd, known=progress.price_known)}")
     )

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
-from evoengineer.judge.protocol import Built, Judge
+from evoengineer.judge.protocol import Built, Judge, Standing
 from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.propose.parse import parse_reply
 from evoengineer.propose.protocol import Attempt, Proposer, ProposerError, Reply, Request, Stopped
@@ -54,8 +55,10 @@ class Loop:
         options: LoopOptions | None = None,
         observer: Observer | None = None,
         ended: str = "",
+        standing: Callable[[], Standing] | None = None,
     ) -> None:
-        """`ended`: how the last session of the run ended; empty for a new run and one that was killed."""
+        """`ended`: how the last session of the run ended; empty for a new run and one that was killed. `standing`
+        tells who judges, on a cluster."""
         self.run_id = run
         # A run that gave up on its proposer gives it another chance; whatever else was decided is decided again.
         self._forgives = ended in (Ending.REPEATS, Ending.PROPOSER)
@@ -63,6 +66,7 @@ class Loop:
         self.budget = budget
         self.options = options or LoopOptions()
         self.observer: Observer = observer or Silent()
+        self._standing = standing
         self.progress = Progress(limit=budget.trials.limit)
         self._work: dict[int, Work] = {}  # planned, not settled
         self._to_call: list[Work] = []  # planned just now
@@ -495,3 +499,5 @@ class Loop:
     def _note_time(self) -> None:
         self.progress.seconds = self.budget.elapsed()
         self.progress.seconds_left = self.budget.seconds_left()
+        if self._standing is not None:
+            self.progress.cluster = self._standing()

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from evoengineer.judge.protocol import Standing
 from evoengineer.judge.verdict import Outcome
 from evoengineer.propose.protocol import Attempt
 from evoengineer.search.records import Kind, Member, Plan, Settled
@@ -30,6 +31,7 @@ class Progress:
     best_trial: int = 0  # trial of the last improvement
     seconds: float = 0.0
     seconds_left: float | None = None
+    cluster: Standing | None = None  # who judges; None: this machine
 
     def settled(self, settled: Settled) -> None:
         """Count a proposal that has ended."""

@@ -78,6 +78,20 @@ class Settings:
     judge_workers: int = _setting(
         0, "kernels judged at once (0: one per core)", type=int, metavar="N", resume=True
     )
+    cluster: str | None = _setting(
+        None,
+        "judge on this Ray cluster: HOST:PORT, auto, or local for a new one (none: on this machine)",
+        metavar="ADDRESS",
+        resume=True,
+    )
+    card: str | None = _setting(
+        None,
+        "the type of GPU to use on a cluster that has several, as `doctor --cluster` names it",
+        metavar="TYPE",
+    )
+    judge_cores: int = _setting(
+        1, "cores of each judge on a cluster's simulated GPUs", type=int, metavar="K", resume=True
+    )
     prices: str | None = _setting(None, "a file with prices of further models", metavar="FILE", resume=True)
     baseline: str | None = _setting(
         None, "start from this kernel instead of the problem's own", metavar="FILE.cu"
@@ -96,7 +110,7 @@ class Settings:
 
 NAMES = tuple(each.name for each in fields(Settings))
 _POSITIVE = ("trials", "max_tokens_total", "max_seconds", "stop_after", "target", "lookahead", "max_tokens",
-             "timeout", "attempts", "concurrency")  # fmt: skip
+             "timeout", "attempts", "concurrency", "judge_cores")  # fmt: skip
 _NOT_NEGATIVE = ("max_cost", "temperature", "judge_workers")
 _MOST = {
     "concurrency": 1024,
