@@ -26,7 +26,7 @@ from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.protocol import Built, Judge
 from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.propose.parse import parse_reply
-from evoengineer.propose.protocol import Attempt, Proposer, ProposerError, Reply, Request, Stopped
+from evoengineer.propose.protocol import Asked, Attempt, Proposer, ProposerError, Reply, Request, Stopped
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reason
 from evoengineer.search.journal import Journal
@@ -268,11 +268,22 @@ class Loop:
             seed=self.state.seed,
             parents=plan.sources or self.journal.sources(plan.parents),
             baseline=self.state.task.baseline,
+            arguments=self.state.task.arguments,
+            after=plan.after,
+            bottlenecks=self.state.limits(plan),
+            tried=tuple(self.state.tried),
+            under_way=tuple(
+                self._asked(each.plan) for number, each in sorted(self._work.items()) if number < plan.number
+            ),
             stop=self._stop,
             on_attempt=lambda attempt: self._inbox.put(("attempted", plan.number, attempt)),
         )
         work.future = self._pool.submit(self.proposer.propose, request)
         work.future.add_done_callback(lambda future: self._post("replied", plan.number, future))
+
+    def _asked(self, plan: Plan) -> Asked:
+        sources = plan.sources or self.journal.sources(plan.parents)
+        return Asked(plan.number, plan.after, sources, self.state.limits(plan))
 
     def _post(self, event: str, number: int, future: Future[Any]) -> None:
         """Pass a future's result to the loop's thread."""

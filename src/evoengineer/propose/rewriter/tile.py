@@ -307,7 +307,7 @@ def schedules(nest: Nest, found: Dependence) -> Iterable[Schedule]:
 
 
 # Threads and outputs of each along both dimensions of a product-like nest.
-_SQUARES = (((16, 16), (8, 8)), ((16, 16), (4, 4)), ((16, 8), (4, 8)), ((32, 8), (4, 8)), ((8, 16), (8, 4)))
+_SQUARES = (((16, 8), (4, 8)), ((16, 16), (8, 8)), ((32, 8), (4, 8)), ((16, 16), (4, 4)), ((8, 16), (8, 4)))
 # Threads along the fastest dimension only.
 _STRIPS = ((64, (1, 8)), (128, (2, 8)), (128, (1, 16)), (256, (1, 4)), (128, (4, 4)))
 # Threads along the two fastest dimensions, outputs of each along a third, too.
