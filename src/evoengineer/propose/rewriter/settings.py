@@ -22,7 +22,7 @@ class Settings:
         "found by trying."
     )
     treats: tuple[str, ...] = ("latency_bound", "issue_bound", "l1_bound", "l2_bound", "small_grid", "bank_conflicts")
-    weight: float = 2.0
+    weight: float = 3.0
     fresh: bool = False
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:

@@ -242,6 +242,8 @@ def _resolved(
         parameter = widening.nest.kernel.parameter(name)
         definition = definitions.get(name)
         if definition is None:
+            if any(dim.name == name for dim in widening.nest.dims):
+                continue  # no side of the tile: the same for the whole block
             if widening.dependence.dims.get(name):
                 raise NotUnderstood(f"{name} depends on the output in an unknown way")
             continue
