@@ -21,6 +21,7 @@ _TABLES = {
     "lineage": "child, place",
     "insights": "number",
     "insight_uses": "number, place",
+    "tunings": "number, place",
 }
 
 

@@ -158,7 +158,24 @@ CREATE VIEW costs AS
   FROM proposals GROUP BY run;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+_TUNINGS = """
+CREATE TABLE tunings (                -- evaluations of knob settings: no trials
+  run TEXT NOT NULL,
+  number INTEGER NOT NULL,            -- the proposal whose knobs were turned
+  place INTEGER NOT NULL,             -- 1…K
+  kernel TEXT NOT NULL REFERENCES kernels(id),
+  outcome TEXT NOT NULL,
+  time_us REAL,
+  speedup REAL,
+  verdict TEXT NOT NULL,              -- JSON without its wall times
+  seconds TEXT NOT NULL,              -- JSON: those
+  judged_at REAL NOT NULL,
+  PRIMARY KEY (run, number, place),
+  FOREIGN KEY (run, number) REFERENCES proposals(run, number)
+) STRICT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _TUNINGS)
 VERSION = len(MIGRATIONS)
 
 

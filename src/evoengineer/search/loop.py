@@ -33,6 +33,7 @@ from evoengineer.search.journal import Journal
 from evoengineer.search.progress import Observer, Progress, Silent
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Restored, Settled
 from evoengineer.search.state import SearchState, member_of
+from evoengineer.search.tuning import tune
 from evoengineer.search.work import Work, kernel_id
 
 _TICK_SECONDS = 0.5
@@ -88,6 +89,7 @@ class Loop:
             self._restore()
             self._seed()
             self._work_through()
+            self._tune()
         except BaseException:
             self._stop.set()
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -97,6 +99,24 @@ class Loop:
         self._note_time()
         self.journal.ended(ending.status, str(ending), reason)
         return Result(ending, reason, self.progress)
+
+    def _tune(self) -> None:
+        """Turn the knobs of the best kernel, unless the run was halted."""
+        best = self.state.best
+        if self.options.tune == 0 or best is None or self._stop.is_set():
+            return
+        tuned = tune(
+            best,
+            self.options.tune,
+            self.state.seed,
+            self.judge,
+            self.journal,
+            stopped=lambda: self._interrupted or self.budget.out_of_time(),
+            on_tuned=lambda each: self.observer.tuned(each, self.progress),
+        )
+        self.progress.best = tuned
+        if self._interrupted:
+            self._halt(Ending.INTERRUPTED, "interrupted; `resume` continues")
 
     def _work_through(self) -> None:
         while True:

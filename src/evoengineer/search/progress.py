@@ -8,7 +8,7 @@ from typing import Protocol
 
 from evoengineer.judge.verdict import Outcome
 from evoengineer.propose.protocol import Attempt
-from evoengineer.search.records import Kind, Member, Plan, Settled
+from evoengineer.search.records import Kind, Member, Plan, Settled, Tuned
 
 
 @dataclass(slots=True)
@@ -63,6 +63,8 @@ class Observer(Protocol):
 
     def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None: ...
 
+    def tuned(self, tuned: Tuned, progress: Progress) -> None: ...
+
     def tick(self, progress: Progress) -> None: ...
 
 
@@ -76,6 +78,9 @@ class Silent:
         pass
 
     def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None:
+        pass
+
+    def tuned(self, tuned: Tuned, progress: Progress) -> None:
         pass
 
     def tick(self, progress: Progress) -> None:

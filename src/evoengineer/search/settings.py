@@ -43,6 +43,9 @@ class Settings:
     device: str = _setting("sim:rtx4090", "sim:CARD or cuda:N", metavar="D")
     trials: int = _setting(45, "proposals that are charged", type=int, metavar="N", resume=True)
     seed: int = _setting(0, "of every random choice of the search", type=int, metavar="S")
+    tune: int = _setting(
+        0, "further evaluations of the best kernel's knobs, after the trials", type=int, metavar="K", resume=True
+    )
     max_cost: float | None = _setting(
         None, "US dollars that may be spent", type=float, metavar="USD", resume=True
     )
@@ -127,6 +130,8 @@ def resolve(flags: Mapping[str, Any], file: Mapping[str, Any] | None = None, whe
         raise UsageError(f"match must be prompt or order, not {settings.match!r}")
     if settings.max_cost is not None and settings.max_cost < 0:
         raise UsageError(f"max_cost must not be negative, not {settings.max_cost}")
+    if settings.tune < 0:
+        raise UsageError(f"tune must not be negative, not {settings.tune}")
     for name in _POSITIVE:
         value = getattr(settings, name)
         if value is not None and value <= 0:

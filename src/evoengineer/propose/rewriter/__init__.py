@@ -28,13 +28,14 @@ class Step:
 
 
 class Rewriter:
-    """Proposes by applying rewrites. `choose` is the bandit, unless somebody wants to compare it with another."""
+    """Proposes by applying rewrites. Without the `bandit` all have equal chances: a control to compare it with."""
 
     name = "rewriter"
 
-    def __init__(self, rewrites: Sequence[Rewrite] | None = None) -> None:
+    def __init__(self, rewrites: Sequence[Rewrite] | None = None, *, bandit: bool = True) -> None:
         from evoengineer.propose.rewriter.catalogue import REWRITES
 
+        self.bandit = bandit
         self.rewrites = tuple(REWRITES if rewrites is None else rewrites)
 
     def estimate(self, system: str, user: str) -> Estimate:
@@ -109,7 +110,10 @@ class Rewriter:
     ) -> Step | None:
         """One change that nobody has made yet; changes that somebody has made go to `repeated`."""
         task = Task(request.arguments)
-        for rewrite in ranked(self.rewrites, tried, asked.bottlenecks, random):
+        order = random.sample(self.rewrites, len(self.rewrites))
+        if self.bandit:
+            order = ranked(self.rewrites, tried, asked.bottlenecks, random)
+        for rewrite in order:
             if rewrite.fresh and not fresh:
                 continue
             source = request.baseline or parent if rewrite.fresh else parent
