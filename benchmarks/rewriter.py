@@ -69,7 +69,9 @@ def table(archive: Path) -> str:
     head = ["| family | runs | geometric mean | least | most |", "|---|---:|---:|---:|---:|"]
     for family, speedups in sorted(families.items()):
         mean = math.exp(sum(map(math.log, speedups)) / len(speedups))
-        head.append(f"| {family} | {len(speedups)} | {mean:.2f}× | {min(speedups):.2f}× | {max(speedups):.2f}× |")
+        head.append(
+            f"| {family} | {len(speedups)} | {mean:.2f}× | {min(speedups):.2f}× | {max(speedups):.2f}× |"
+        )
     head += ["", "| rewrite | trials | valid |", "|---|---:|---:|"]
     head += [f"| {name} | {made[name]} | {valid[name] / made[name]:.1%} |" for name in sorted(made)]
     head += ["", f"{duplicates} of {proposals} proposals were duplicates."]
@@ -97,9 +99,7 @@ def main() -> None:
     if not options.table:
         for seed in options.seeds:
             for problem in problems(options.problems):
-                measure(
-                    options.archive, problem, seed, options.trials, options.tune, random=options.random
-                )
+                measure(options.archive, problem, seed, options.trials, options.tune, random=options.random)
     print(table(options.archive))
 
 

@@ -20,7 +20,15 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from evoengineer.archive.reading import Proposal, best_kernel, best_verdict, exchange, proposals, summary, verdict
+from evoengineer.archive.reading import (
+    Proposal,
+    best_kernel,
+    best_verdict,
+    exchange,
+    proposals,
+    summary,
+    verdict,
+)
 from evoengineer.archive.store import Archive
 from evoengineer.errors import EvoEngineerError, UsageError
 from evoengineer.judge.verdict import Verdict

@@ -44,7 +44,11 @@ class Settings:
     trials: int = _setting(45, "proposals that are charged", type=int, metavar="N", resume=True)
     seed: int = _setting(0, "of every random choice of the search", type=int, metavar="S")
     tune: int = _setting(
-        0, "further evaluations of the best kernel's knobs, after the trials", type=int, metavar="K", resume=True
+        0,
+        "further evaluations of the best kernel's knobs, after the trials",
+        type=int,
+        metavar="K",
+        resume=True,
     )
     max_cost: float | None = _setting(
         None, "US dollars that may be spent", type=float, metavar="USD", resume=True

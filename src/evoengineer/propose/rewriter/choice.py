@@ -29,7 +29,9 @@ def ranked(
         if each.gain is not None and each.gain > _PAID:
             wins[name] += 1
         else:
-            losses[name] += 1 if each.gain is not None else 2  # a kernel that is not valid is worse than a slow one
+            losses[name] += (
+                1 if each.gain is not None else 2
+            )  # a kernel that is not valid is worse than a slow one
     score = {
         rewrite.name: random.betavariate(wins[rewrite.name], losses[rewrite.name])
         * rewrite.weight

@@ -21,7 +21,14 @@ class Settings:
         "The sizes of tiles and blocks trade reuse against occupancy; the best ones depend on the card and are "
         "found by trying."
     )
-    treats: tuple[str, ...] = ("latency_bound", "issue_bound", "l1_bound", "l2_bound", "small_grid", "bank_conflicts")
+    treats: tuple[str, ...] = (
+        "latency_bound",
+        "issue_bound",
+        "l1_bound",
+        "l2_bound",
+        "small_grid",
+        "bank_conflicts",
+    )
     weight: float = 3.0
     fresh: bool = False
 

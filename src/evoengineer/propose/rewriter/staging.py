@@ -84,9 +84,7 @@ class Staging:
         while outer is not None and outer != self.nest.kernel.body:
             if outer.type == "if_statement" and widening.dependence.of(condition_of(outer)):
                 # the guard around the whole computation is no longer there
-                if inner in self.nest.body or outer.parent == self.nest.kernel.body:
-                    return True
-                return False
+                return bool(inner in self.nest.body or outer.parent == self.nest.kernel.body)
             if outer.type == "for_statement":
                 header = [each for each in named(outer) if each != field(outer, "body")]
                 if widening.dependence.of(*header):
@@ -137,7 +135,9 @@ class Staging:
                     f"{inner}__shared__ __align__(16) {kind} {name}[{self.step}][{row} + {PADDING}];\n"
                 )
                 self.shared.append(f"{self.step} * ({row} + {PADDING}) * sizeof({kind})")
-                filling.append(partial(self._fill, name, kind, sides, address, loop, deeper + STEP, block, end, row))
+                filling.append(
+                    partial(self._fill, name, kind, sides, address, loop, deeper + STEP, block, end, row)
+                )
             widening.loads[load.id] = f"{seen[address]}[{step}][{place}]"
         body = widening.sequence(statements_of(field(node, "body")), deeper + STEP * 2, ())
         counter = f"{deeper + STEP * 2}const {loop.type} {loop.name} = {block} + {step};\n"
@@ -150,7 +150,9 @@ class Staging:
             whole = last == self.step
             filled = "".join(fill(whole) for fill in filling)
             lines.append(f"{deeper}{test} {{\n{deeper + STEP}__syncthreads();\n{filled}")
-            lines.append(f"{deeper + STEP}__syncthreads();\n" + (f"{deeper + STEP}#pragma unroll\n" if whole else ""))
+            lines.append(
+                f"{deeper + STEP}__syncthreads();\n" + (f"{deeper + STEP}#pragma unroll\n" if whole else "")
+            )
             lines.append(f"{deeper + STEP}for (int {step} = 0; {step} < {last}; ++{step}) {{\n")
             lines.append(counter + body + f"{deeper + STEP}}}\n{deeper}}}\n")
         lines.append(f"{inner}}}\n")

@@ -7,16 +7,18 @@ and not stored, so that the inner loops need no tests for edges. Sizes are const
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tree_sitter import Node
+
 from evoengineer.propose.rewriter.staging import Side, Staging
-from evoengineer.propose.rewriter.widening import STEP, Coarse, Widening, counted
-from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load, target_of
+from evoengineer.propose.rewriter.widening import STEP, Coarse, Widening
+from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.kernels import fresh_name
 from evoengineer.propose.syntax.nest import Dim, Nest
-from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, operator, text, walk
+from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def analysed(source: str, nest: Nest) -> Dependence:
         raise NotUnderstood("no output is stored")
     for statement in nest.body:
         for node in walk(statement):
-            if is_load(node) and not _is_target(node):
+            if is_load(node) and not is_target(node):
                 base = field(node, "argument")
                 names = {text(each) for each in walk(base) if each.type == "identifier"}
                 if {roots.get(name, name) for name in names} & stored:
@@ -66,8 +68,9 @@ def analysed(source: str, nest: Nest) -> Dependence:
     return found
 
 
-def _is_target(node: object) -> bool:
-    parent = getattr(node, "parent", None)
+def is_target(node: Node) -> bool:
+    """Whether a place in memory is written, not read."""
+    parent = node.parent
     return parent is not None and parent.type == "assignment_expression" and field(parent, "left") == node
 
 
@@ -77,7 +80,9 @@ def _pointers(nest: Nest) -> dict[str, str]:
     for statement in nest.body:
         for node in walk(statement):
             if node.type == "init_declarator" and "*" in text(field(node, "declarator")):
-                name = next(text(each) for each in walk(field(node, "declarator")) if each.type == "identifier")
+                name = next(
+                    text(each) for each in walk(field(node, "declarator")) if each.type == "identifier"
+                )
                 inside = [text(each) for each in walk(field(node, "value")) if each.type == "identifier"]
                 root = next((roots[each] for each in inside if each in roots), None)
                 if root is None:
@@ -145,7 +150,7 @@ class _Printer:
 
     def _parameters(self) -> str:
         written = [each.declaration for each in self.nest.kernel.parameters]
-        stored = {name for name in self.found.stored}
+        stored = set(self.found.stored)
         for place, each in enumerate(self.nest.kernel.parameters):
             if each.is_pointer and "__restrict__" not in written[place] and each.name not in stored:
                 written[place] = f"{each.type} __restrict__ {each.name}"
@@ -279,76 +284,3 @@ class _Printer:
         if not tests:
             return call
         return f"if ({' && '.join(tests)}) {{\n        {call}\n    }} else {{\n        {text(launch.statement)}\n    }}"
-
-
-def schedules(nest: Nest, found: Dependence) -> Iterable[Schedule]:
-    """Ways to tile a nest, without special versions."""
-    fastest = nest.dims[0].name
-    shared = {dim.name: _shared_loads(nest, found, dim.name, fastest) for dim in nest.dims[1:]}
-    others = sorted((name for name in shared if shared[name] > 0), key=lambda name: -shared[name])
-    for other in others[:2]:
-        for threads, each in _SQUARES:
-            for adjacent in (True, False):
-                sides = (Split(fastest, threads[0], each[0], adjacent), Split(other, threads[1], each[1], True))
-                for step in (16, 8, 0):
-                    yield Schedule(sides, step)
-        for threads, each in _STRIPS:
-            yield Schedule((Split(fastest, threads, each[0]), Split(other, 1, each[1], True)))
-        second = nest.dims[1].name
-        if second != other:
-            for across, along, each in _PLANES:
-                yield Schedule((
-                    Split(fastest, across, each[0]), Split(second, along, each[1]), Split(other, 1, each[2], True)
-                ))  # fmt: skip
-    if not others:
-        for threads, each in ((256, 4), (256, 2), (128, 4), (256, 8)):
-            for adjacent in (False, True):
-                yield Schedule((Split(fastest, threads, each, adjacent),))
-
-
-# Threads and outputs of each along both dimensions of a product-like nest.
-_SQUARES = (((16, 8), (4, 8)), ((16, 16), (8, 8)), ((32, 8), (4, 8)), ((16, 16), (4, 4)), ((8, 16), (8, 4)))
-# Threads along the fastest dimension only.
-_STRIPS = ((64, (1, 8)), (128, (2, 8)), (128, (1, 16)), (256, (1, 4)), (128, (4, 4)))
-# Threads along the two fastest dimensions, outputs of each along a third, too.
-_PLANES = ((16, 8, (1, 1, 8)), (32, 4, (1, 1, 8)), (16, 8, (2, 1, 8)), (16, 8, (1, 1, 16)), (16, 8, (1, 2, 8)),
-           (8, 8, (4, 1, 8)), (16, 16, (1, 1, 4)))  # fmt: skip
-
-
-def assumptions(nest: Nest, found: Dependence) -> tuple[str, ...]:
-    """Parameters worth a special version: bounds of inner loops, and divisors."""
-    parameters = {each.name for each in nest.kernel.parameters if not each.is_pointer}
-    extents = " ".join(dim.extent for dim in nest.dims)
-    names: dict[str, None] = {}
-    for statement in nest.body:
-        for node in walk(statement):
-            if node.type == "for_statement":
-                loop = counted(node)
-                inner = not any(each.type == "for_statement" for each in walk(field(node, "body")))
-                nested = node.parent is not None and node not in nest.body
-                if loop is not None and (inner or nested):
-                    names[text(loop.last)] = None
-            elif node.type == "binary_expression" and operator(node) in ("/", "%"):
-                names[text(field(node, "right"))] = None
-    changed = {text(each) for statement in nest.body for node in walk(statement)
-               if (each := target_of(node)) is not None}  # fmt: skip
-    return tuple(
-        name
-        for name in names
-        if name.split(".")[0] in parameters
-        and name.replace(".", "").isidentifier()
-        and name.split(".")[0] not in changed
-        and name not in extents
-    )
-
-
-def _shared_loads(nest: Nest, found: Dependence, dim: str, fastest: str) -> int:
-    """How much outputs along the dimension can share: loads that do not depend on it. One that differs between
-    the threads of a warp counts most."""
-    loads = [
-        found.of(node)
-        for statement in nest.body
-        for node in walk(statement)
-        if is_load(node) and not _is_target(node)
-    ]
-    return sum(10 if fastest in dims else 1 for dims in loads if dim not in dims)

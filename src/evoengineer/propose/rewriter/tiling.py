@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from evoengineer.propose.rewriter.change import Change, Task
-from evoengineer.propose.rewriter.tile import Schedule, analysed, assumptions, schedules, tiled
+from evoengineer.propose.rewriter.schedules import assumptions, schedules
+from evoengineer.propose.rewriter.tile import Schedule, analysed, tiled
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels
@@ -48,7 +49,9 @@ class Tiling:
                 if special and random.random() < 0.85:
                     schedule = replace(schedule, assumed=special)
                 try:
-                    yield Change(f"{kernel.name} in {schedule.words}", tiled(source, nest, dependence, schedule))
+                    yield Change(
+                        f"{kernel.name} in {schedule.words}", tiled(source, nest, dependence, schedule)
+                    )
                 except NotUnderstood:
                     continue
 

@@ -446,5 +446,3 @@ def counted(node: Node) -> Loop | None:
     if kind == "auto":
         return None
     return Loop(name, kind, field(declared[0], "value"), field(test, "right"), operator(test) == "<=")
-
-

@@ -24,7 +24,9 @@ _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
 
 def value_of(expression: str, names: Mapping[str, int]) -> int:
     """The integer that an expression stands for; `NotUnderstood` for anything that is not plain arithmetic."""
-    text = re.sub(r"\bsizeof\s*\(\s*(\w+)\s*\)", lambda match: str(_SIZES.get(match[1], "unknown")), expression)
+    text = re.sub(
+        r"\bsizeof\s*\(\s*(\w+)\s*\)", lambda match: str(_SIZES.get(match[1], "unknown")), expression
+    )
     text = re.sub(r"\bstatic_cast<[\w:]+>", "", text)
     text = re.sub(r"\b(\d+)(?:u|U|l|L|ll|LL|ull|ULL)\b", r"\1", text)
     text = text.replace("&&", " and ").replace("||", " or ").replace("/", "//")

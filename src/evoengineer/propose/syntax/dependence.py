@@ -16,12 +16,16 @@ from evoengineer.propose.syntax.tree import NotUnderstood, field, identifiers, n
 Dims = frozenset[str]
 NONE: Dims = frozenset()
 
-_PURE = frozenset(
-    "min max fmin fmax fminf fmaxf fabs fabsf abs sqrt sqrtf rsqrt rsqrtf exp expf exp2f log logf log2f log1pf"
-    " expm1f pow powf sin sinf cos cosf tan tanf tanh tanhf erf erff floor floorf ceil ceilf round roundf rintf"
-    " fma fmaf __fmaf_rn __ldg __expf __logf __powf __sinf __cosf __fdividef __float2half __half2float"
-    " __float2bfloat16 __bfloat162float __hadd __hmul __hfma lrintf copysignf isnan isinf __dp4a float int double"
-    " int64_t long unsigned __int2float_rn __float2int_rn half __half".split()
+_PURE = frozenset({
+    "min", "max", "fmin", "fmax", "fminf", "fmaxf", "fabs", "fabsf", "abs", "sqrt", "sqrtf", "rsqrt",
+    "rsqrtf", "exp", "expf", "exp2f", "log", "logf", "log2f", "log1pf", "expm1f", "pow", "powf", "sin",
+    "sinf", "cos", "cosf", "tan", "tanf", "tanh", "tanhf", "erf", "erff", "floor", "floorf", "ceil",
+    "ceilf", "round", "roundf", "rintf", "fma", "fmaf", "__fmaf_rn", "__ldg", "__expf", "__logf", "__powf",
+    "__sinf", "__cosf", "__fdividef", "__float2half", "__half2float", "__float2bfloat16",
+    "__bfloat162float", "__hadd", "__hmul", "__hfma", "lrintf", "copysignf", "isnan", "isinf", "__dp4a",
+    "float", "int", "double", "int64_t", "long", "unsigned", "__int2float_rn", "__float2int_rn", "half",
+    "__half",
+})  # fmt: skip
 )
 
 
@@ -84,7 +88,9 @@ def target_of(node: Node) -> Node | None:
 
 
 def is_load(node: Node) -> bool:
-    return node.type == "subscript_expression" or (node.type == "pointer_expression" and operator(node) == "*")
+    return node.type == "subscript_expression" or (
+        node.type == "pointer_expression" and operator(node) == "*"
+    )
 
 
 def has_load(node: Node) -> bool:
@@ -167,7 +173,16 @@ def _require_understood(statements: list[Node], functions: frozenset[str]) -> No
             if node.type == "call_expression":
                 callee = field(node, "function")
                 name = text(field(callee, "name")) if callee.type == "template_function" else text(callee)
-                if name not in _PURE and name not in functions and name not in ("static_cast", "reinterpret_cast"):
+                if (
+                    name not in _PURE
+                    and name not in functions
+                    and name not in ("static_cast", "reinterpret_cast")
+                ):
                     raise NotUnderstood(f"a call of {name}")
-            if node.type in ("array_declarator", "reference_declarator", "new_expression", "comma_expression"):
+            if node.type in (
+                "array_declarator",
+                "reference_declarator",
+                "new_expression",
+                "comma_expression",
+            ):
                 raise NotUnderstood(f"a {node.type.replace('_', ' ')} in the computation")

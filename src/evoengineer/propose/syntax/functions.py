@@ -13,7 +13,9 @@ def pure_functions(source: str) -> frozenset[str]:
     """Names of `__device__` functions without pointers and without traces of other threads."""
     found = set()
     for node in walk(parse(source).root_node):
-        if node.type != "function_definition" or not any(text(each) == "__device__" for each in node.children):
+        if node.type != "function_definition" or not any(
+            text(each) == "__device__" for each in node.children
+        ):
             continue
         try:
             declarator = field(node, "declarator")

@@ -57,7 +57,9 @@ def kernels(source: str) -> tuple[Kernel, ...]:
     """Every kernel that is no template and whose parameters could be read."""
     found = []
     for node in walk(parse(source).root_node):
-        if node.type != "function_definition" or not any(text(each) == "__global__" for each in node.children):
+        if node.type != "function_definition" or not any(
+            text(each) == "__global__" for each in node.children
+        ):
             continue
         if node.parent is not None and node.parent.type == "template_declaration":
             continue
@@ -142,7 +144,7 @@ def _dim3_declaration(node: Node, name: str) -> tuple[str, ...] | None:
     if node.type != "declaration" or text(field(node, "type")) != "dim3":
         return None
     for each in named(node):
-        if each.type != "init_declarator" and each.type != "function_declarator":
+        if each.type not in {"init_declarator", "function_declarator"}:
             continue
         if text(field(each, "declarator")) != name:
             continue

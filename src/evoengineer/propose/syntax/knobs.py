@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.tree import NotUnderstood
 
-_NAME = r"(?P<name>\w*(?:THREADS|BLOCK|TILE|UNROLL|WARPS|STEP|EACH|ADJACENT|PER_THREAD|VECTOR|threads|Threads|Block|block|kThreads)\w*)"
-_DEFINITION = re.compile(
-    rf"^[ \t]*(?:#define\s+{_NAME}\s+(?P<value>\d+)[ \t]*$)", re.MULTILINE
-)
+_WORDS = "THREADS|BLOCK|TILE|UNROLL|WARPS|STEP|EACH|ADJACENT|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
+_NAME = rf"(?P<name>\w*(?:{_WORDS})\w*)"
+_DEFINITION = re.compile(rf"^[ \t]*(?:#define\s+{_NAME}\s+(?P<value>\d+)[ \t]*$)", re.MULTILINE)
 _CONSTANT = re.compile(
     rf"\b(?:constexpr|const)\s+(?:static\s+)?(?P<type>int|unsigned|bool|size_t)\s+{_NAME}\s*=\s*(?P<value>\d+|true|false)\s*;"
 )
@@ -47,7 +46,9 @@ def knobs(source: str) -> tuple[Knob, ...]:
             value = int(match["value"] == "true") if is_bool else int(match["value"])
             values = (0, 1) if is_bool else _values(value)
             if len(values) > 1:
-                found.append(Knob(match["name"], value, values, is_bool, match.start("value"), match.end("value")))
+                found.append(
+                    Knob(match["name"], value, values, is_bool, match.start("value"), match.end("value"))
+                )
     return tuple(sorted(found, key=lambda knob: knob.start))
 
 
@@ -55,7 +56,9 @@ def _values(value: int) -> tuple[int, ...]:
     """Powers of two around one."""
     if value < 1 or value > _LARGEST or value & (value - 1):
         return (value,)
-    return tuple(power for power in (1 << bit for bit in range(11)) if value <= power * 8 and power <= value * 8)
+    return tuple(
+        power for power in (1 << bit for bit in range(11)) if value <= power * 8 and power <= value * 8
+    )
 
 
 def with_settings(source: str, settings: Mapping[str, int]) -> str:

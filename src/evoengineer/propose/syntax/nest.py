@@ -261,7 +261,9 @@ def _assemble(
         dims[-1] = replace(dims[-1], extent=f"({extents[root]}) / ({inner})")
         rest = [each for each in digits if each.name not in {dim.name for dim in dims} and each.name in used]
         again = list({each.statement.id: each.statement for each in rest}.values())
-        if any({d.name for d in digits if d.statement == each} & {dim.name for dim in dims} for each in again):
+        if any(
+            {d.name for d in digits if d.statement == each} & {dim.name for dim in dims} for each in again
+        ):
             raise NotUnderstood("one declaration gives dimensions and other parts of the index")
         body = again + body
         return Nest(kernel, launch, tuple(dims), tuple(body), linear)
@@ -311,11 +313,15 @@ def _require_known_extents(nest: Nest) -> None:
     for statement in nest.body:
         for node in walk(statement):
             if node.type == "init_declarator":
-                local.add(text(next(each for each in walk(field(node, "declarator")) if each.type == "identifier")))
+                local.add(
+                    text(next(each for each in walk(field(node, "declarator")) if each.type == "identifier"))
+                )
             elif node.type == "assignment_expression" and field(node, "left").type == "identifier":
                 local.add(text(field(node, "left")))
     mentioned = set().union(*(identifiers(parse(f"auto v = {dim.extent};").root_node) for dim in nest.dims))
     changed = mentioned & local
     pointers = {each.name for each in nest.kernel.parameters if each.is_pointer}
     if changed or mentioned & pointers:
-        raise NotUnderstood(f"the extent {sorted(changed | mentioned & pointers)[0]} is not known before the kernel runs")
+        raise NotUnderstood(
+            f"the extent {sorted(changed | mentioned & pointers)[0]} is not known before the kernel runs"
+        )
