@@ -7,7 +7,8 @@ differ in the others. This is the knowledge behind coarsening and staging.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field as dataclass_field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
@@ -26,7 +27,6 @@ _PURE = frozenset({
     "float", "int", "double", "int64_t", "long", "unsigned", "__int2float_rn", "__float2int_rn", "half",
     "__half",
 })  # fmt: skip
-)
 
 
 @dataclass
@@ -118,10 +118,8 @@ def _sequence(statements: list[Node], result: Dependence, control: Dims) -> None
                 control = inside
         elif statement.type == "for_statement":
             header = [each for each in named(statement) if each != field(statement, "body")]
+            # Outputs walk together, also where their bounds differ: the counter depends on no dimension.
             inside = control | result.of(*header)
-            for each in header:
-                if each.type == "declaration":
-                    _sequence([each], result, inside)
             _sequence(statements_of(field(statement, "body")), result, inside)
         elif statement.type == "compound_statement":
             _sequence(named(statement), result, control)
