@@ -22,6 +22,7 @@ _TABLES = {
     "lineage": "child, place",
     "insights": "number",
     "insight_uses": "number, place",
+    "tunings": "number, place",
 }
 # A recording of a run gives the same run, though another proposer answers and reserves nothing.
 _OF_THE_RUN = ("id", "environment", "settings", "proposer", "note")

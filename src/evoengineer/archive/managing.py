@@ -6,10 +6,10 @@ that has them does.
 
 from __future__ import annotations
 
+from evoengineer.archive.schema import OF_A_RUN
 from evoengineer.archive.store import Archive
 from evoengineer.errors import UsageError
 
-_BY_RUN = ("sessions", "lineage", "replies", "verdicts", "insights", "insight_uses", "calls", "proposals")
 _LONGEST_NAME = 200
 _LONGEST_NOTE = 10_000
 
@@ -38,7 +38,7 @@ def is_untouched(archive: Archive, run: str) -> bool:
 def delete_run(archive: Archive, run: str) -> None:
     """Remove a run and what only it has."""
     with archive.transaction() as db:
-        for table in _BY_RUN:
+        for table in reversed(OF_A_RUN):
             db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
         db.execute("DELETE FROM runs WHERE id = ?", (run,))
         db.execute(
@@ -46,6 +46,7 @@ def delete_run(archive: Archive, run: str) -> None:
         )
         db.execute(
             "DELETE FROM kernels WHERE id NOT IN (SELECT kernel FROM proposals WHERE kernel IS NOT NULL)"
+            " AND id NOT IN (SELECT kernel FROM tunings)"
         )
 
 
@@ -57,7 +58,7 @@ def rename_run(archive: Archive, run: str, name: str) -> None:
     with archive.transaction() as db:
         db.execute("PRAGMA defer_foreign_keys = ON")  # rows follow their run within the transaction
         db.execute("UPDATE runs SET id = ? WHERE id = ?", (name, run))
-        for table in _BY_RUN:
+        for table in OF_A_RUN:
             db.execute(f"UPDATE {table} SET run = ? WHERE run = ?", (name, run))
 
 

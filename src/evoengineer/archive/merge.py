@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evoengineer.archive.canonical import canonical, digest
+from evoengineer.archive.schema import BY_CONTENT, OF_A_RUN
 from evoengineer.archive.store import Archive
 from evoengineer.errors import UsageError
 
-_BY_CONTENT = ("prompts", "kernels")
-_BY_RUN = ("sessions", "proposals", "replies", "verdicts", "lineage", "insights", "insight_uses", "calls")
 _EVENTS = ("proposals", "replies", "verdicts")
 
 
@@ -45,7 +44,7 @@ def merge(target: Path, source: Path) -> Merged:
                     raise UsageError(f"run {name} is being worked on in {each.path}; merge when it has ended")
         added, updated, equal = [], [], []
         with archive.transaction() as db:
-            for table in _BY_CONTENT:
+            for table in BY_CONTENT:
                 _copy(other.connection, db, table, f"SELECT * FROM {table}", (), ignore=True)
             for name in names:
                 if name not in known:
@@ -54,7 +53,7 @@ def merge(target: Path, source: Path) -> Merged:
                 elif digest(archive, name) == digest(other, name):
                     equal.append(name)
                 elif _continues(other, archive, name):
-                    for table in reversed(_BY_RUN):
+                    for table in reversed(OF_A_RUN):
                         db.execute(f"DELETE FROM {table} WHERE run = ?", (name,))
                     db.execute("DELETE FROM runs WHERE id = ?", (name,))
                     _copy_run(other.connection, db, name)
@@ -88,7 +87,7 @@ def _continues(longer: Archive, shorter: Archive, run: str) -> bool:
 
 def _copy_run(source: sqlite3.Connection, target: sqlite3.Connection, run: str) -> None:
     _copy(source, target, "runs", "SELECT * FROM runs WHERE id = ?", (run,))
-    for table in _BY_RUN:
+    for table in OF_A_RUN:
         _copy(source, target, table, f"SELECT * FROM {table} WHERE run = ?", (run,))
 
 

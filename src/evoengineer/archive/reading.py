@@ -30,6 +30,8 @@ class RunSummary:
     best_speedup: float | None
     attempts: Counter[str]  # failed calls by kind
     seconds: float
+    tuned: int = 0  # evaluations of knob settings, apart from the trials
+    best_setting: int | None = None  # the evaluation that gave the best kernel, if one did
 
     @property
     def valid(self) -> int:
@@ -112,8 +114,9 @@ def summaries(archive: Archive) -> list[RunSummary]:
         attempts.setdefault(run, Counter())[kind] = count
     seconds = dict(db.execute("SELECT run, sum(seen_at - started_at) FROM sessions GROUP BY run").fetchall())
     bests = {row["run"]: row for row in db.execute(_BEST + " GROUP BY run")}
+    tunings = {row["run"]: row for row in db.execute(_TUNED + " GROUP BY run")}
     return [
-        _summary(record_of(row), totals, outcomes, attempts, seconds, bests)
+        _summary(record_of(row), totals, outcomes, attempts, seconds, bests, tunings)
         for row in db.execute("SELECT * FROM runs ORDER BY created_at, id").fetchall()
     ]
 
@@ -135,7 +138,8 @@ def summary(archive: Archive, run: str) -> RunSummary:
         "SELECT sum(seen_at - started_at) FROM sessions WHERE run = ?", (record.id,)
     ).fetchone()[0]
     bests = {row["run"]: row for row in db.execute(_BEST + " AND run = ? GROUP BY run", (record.id,))}
-    return _summary(record, totals, outcomes, attempts, {record.id: spent or 0.0}, bests)
+    tunings = {row["run"]: row for row in db.execute(_TUNED + " WHERE run = ? GROUP BY run", (record.id,))}
+    return _summary(record, totals, outcomes, attempts, {record.id: spent or 0.0}, bests, tunings)
 
 
 _TOTALS = (
@@ -146,6 +150,9 @@ _TOTALS = (
 # The last improvement is the best kernel. With max(), SQLite takes the other columns from that row.
 _BEST = "SELECT run, max(number) AS number, time_us, speedup FROM proposals WHERE improved"
 
+# … and with min() from the row of the fastest setting.
+_TUNED = "SELECT run, count(*) AS count, min(time_us) AS time_us, number, place, speedup FROM tunings"
+
 
 def _summary(
     record: RunRecord,
@@ -154,8 +161,12 @@ def _summary(
     attempts: dict[str, Counter[str]],
     seconds: dict[str, float],
     bests: dict[str, Any],
+    tunings: dict[str, Any],
 ) -> RunSummary:
-    row, best = totals.get(record.id), bests.get(record.id)
+    row, best, tuned = totals.get(record.id), bests.get(record.id), tunings.get(record.id)
+    setting = None
+    if tuned is not None and tuned["time_us"] is not None and best and tuned["time_us"] < best["time_us"]:
+        best, setting = tuned, tuned["place"]
     return RunSummary(
         run=record,
         trials=row["trials"] if row else 0,
@@ -171,6 +182,8 @@ def _summary(
         best_speedup=best["speedup"] if best else None,
         attempts=attempts.get(record.id, Counter()),
         seconds=float(seconds.get(record.id) or 0.0),
+        tuned=tuned["count"] if tuned else 0,
+        best_setting=setting,
     )
 
 
@@ -236,6 +249,20 @@ def _verdict(row: Row) -> Verdict:
     return Verdict.from_json({**json.loads(row["verdict"]), "seconds": json.loads(row["seconds"])})
 
 
+def best_verdict(archive: Archive, run: str) -> Verdict | None:
+    """The verdict on the best kernel; None while nothing is valid."""
+    found = summary(archive, run)
+    if found.best_number is None:
+        return None
+    if found.best_setting is None:
+        return verdict(archive, run, found.best_number)
+    row = archive.connection.execute(
+        "SELECT verdict, seconds FROM tunings WHERE run = ? AND number = ? AND place = ?",
+        (found.run.id, found.best_number, found.best_setting),
+    ).fetchone()
+    return _verdict(row)
+
+
 def best_kernel(archive: Archive, run: str) -> tuple[int, str] | None:
     """Number and text of the best kernel, the baseline if nothing beats it; None while nothing is valid."""
     row = archive.connection.execute(
@@ -243,7 +270,15 @@ def best_kernel(archive: Archive, run: str) -> tuple[int, str] | None:
         " WHERE p.run = ? AND p.improved ORDER BY p.number DESC LIMIT 1",
         (run,),
     ).fetchone()
-    return None if row is None else (int(row[0]), str(row[1]))
+    found = summary(archive, run)
+    if found.best_setting is None:
+        return None if row is None else (int(row[0]), str(row[1]))
+    row = archive.connection.execute(
+        "SELECT t.number, k.source FROM tunings t JOIN kernels k ON k.id = t.kernel"
+        " WHERE t.run = ? AND t.number = ? AND t.place = ?",
+        (found.run.id, found.best_number, found.best_setting),
+    ).fetchone()
+    return int(row[0]), str(row[1])
 
 
 def exchange(archive: Archive, run: str, number: int) -> tuple[str, str, str | None]:

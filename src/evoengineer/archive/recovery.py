@@ -15,16 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evoengineer.archive.schema import BY_CONTENT, OF_A_RUN
 from evoengineer.archive.store import Archive
 from evoengineer.errors import EvoEngineerError, UsageError
 from evoengineer.files import scratch_folder
 from evoengineer.user_files import check_writable, is_file
 
-# Those that others refer to come first.
-TABLES = (
-    "runs", "prompts", "kernels", "proposals", "sessions", "replies", "verdicts", "lineage", "insights",
-    "insight_uses", "calls",
-)  # fmt: skip
+TABLES = ("runs", *BY_CONTENT, *OF_A_RUN)
+_LATER = {"tunings"}  # not in the files of older versions
 _MOST_FINDINGS = 20
 
 
@@ -48,7 +46,7 @@ def check(path: Path) -> list[str]:
                 present = {
                     row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
                 }
-                missing = [table for table in TABLES if table not in present]
+                missing = [table for table in TABLES if table not in present | _LATER]
                 findings += [f"table {table} is missing" for table in missing]
                 return findings if missing else findings + _dangling(db)
         except sqlite3.Error as error:
@@ -131,6 +129,8 @@ def _readable(db: sqlite3.Connection, table: str, keys: list[str], order: str) -
     try:
         rows = db.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY rowid {order}")
     except sqlite3.OperationalError as error:
+        if table in _LATER and "no such table" in str(error):
+            return
         if "no such column" not in str(error):
             raise
         by = ", ".join(f"{key} {order}" for key in keys)
@@ -141,7 +141,7 @@ def _readable(db: sqlite3.Connection, table: str, keys: list[str], order: str) -
 def _drop_dangling(db: sqlite3.Connection) -> None:
     """A proposal without its run tells nothing; one whose end lacks its evidence is taken up again by `resume`."""
     db.execute("BEGIN IMMEDIATE")
-    for table in TABLES[3:]:
+    for table in OF_A_RUN:
         db.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT id FROM runs)")
     # From the first proposal that is not whole on, a run is as if it had been interrupted there.
     db.execute(
@@ -154,7 +154,7 @@ def _drop_dangling(db: sqlite3.Connection) -> None:
         " OR (p.kind IN ('trial', 'baseline') AND v.run IS NULL) OR (p.number > 1 AND b.run IS NULL)"
         ") GROUP BY run"
     )
-    for table in TABLES[3:]:
+    for table in OF_A_RUN:
         if table == "sessions":
             continue
         column = "child" if table == "lineage" else "number"

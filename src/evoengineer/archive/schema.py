@@ -161,8 +161,31 @@ CREATE VIEW costs AS
 # What the user wrote down about a run.
 _NOTES = "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT '';"
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _NOTES)
+_TUNINGS = """
+CREATE TABLE tunings (                -- evaluations of knob settings: no trials
+  run TEXT NOT NULL,
+  number INTEGER NOT NULL,            -- the proposal whose knobs were turned
+  place INTEGER NOT NULL,             -- 1…K
+  kernel TEXT NOT NULL REFERENCES kernels(id),
+  outcome TEXT NOT NULL,
+  time_us REAL,
+  speedup REAL,
+  verdict TEXT NOT NULL,              -- JSON without its wall times
+  seconds TEXT NOT NULL,              -- JSON: those
+  judged_at REAL NOT NULL,
+  PRIMARY KEY (run, number, place),
+  FOREIGN KEY (run, number) REFERENCES proposals(run, number)
+) STRICT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _NOTES, _TUNINGS)
 VERSION = len(MIGRATIONS)
+
+# Tables of rows that belong to a run, those that others refer to first; and those that runs share.
+OF_A_RUN = (
+    "proposals", "sessions", "replies", "verdicts", "lineage", "insights", "insight_uses", "calls", "tunings",
+)  # fmt: skip
+BY_CONTENT = ("prompts", "kernels")
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -23,7 +23,7 @@ from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Attempt, Estimate, Reply, Usage
 from evoengineer.search.insights import Use
-from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Prompt, Restored, Settled
+from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Prompt, Restored, Settled, Tuned
 
 
 class RunJournal:
@@ -145,6 +145,37 @@ class RunJournal:
                     "INSERT INTO insights VALUES (?, ?, ?, ?, ?, ?)",
                     (self.run.id, plan.number, settled.thought, outcome, use.gain, int(use.gain is None)),
                 )
+
+    def tuned(self, tuned: Tuned) -> None:
+        data = tuned.verdict.to_json()
+        seconds = json.dumps(data.pop("seconds"))
+        timing = tuned.verdict.timing
+        db = self.archive.begin()
+        db.execute(
+            "INSERT INTO tunings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(self.run.id, tuned.number, tuned.place, _keep_kernel(db, tuned.source)),
+                *(str(tuned.verdict.outcome), timing and timing.time_us, timing and timing.speedup),
+                *(json.dumps(data, sort_keys=True), seconds, time.time()),
+            ),
+        )
+
+    def tunings(self, number: int) -> tuple[Tuned, ...]:
+        """Settings of a proposal's knobs that were evaluated before."""
+        rows = self.archive.connection.execute(
+            "SELECT t.place, t.verdict, t.seconds, k.source FROM tunings t JOIN kernels k ON k.id = t.kernel"
+            " WHERE t.run = ? AND t.number = ? ORDER BY t.place",
+            (self.run.id, number),
+        )
+        return tuple(
+            Tuned(
+                number,
+                row["place"],
+                row["source"],
+                Verdict.from_json({**json.loads(row["verdict"]), "seconds": json.loads(row["seconds"])}),
+            )
+            for row in rows.fetchall()
+        )
 
     def flush(self, *, paid: bool = False) -> None:
         """Commit the events since the last time. `paid`: an answer is among them."""

@@ -62,6 +62,25 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """An earlier proposal of the run that is settled."""
+
+    source: str
+    name: str
+    gain: float | None  # over its best parent; None when it was not valid, or not charged
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A proposal as it was planned: how many were settled by then, and from what it starts."""
+
+    number: int
+    after: int
+    parents: tuple[str, ...]
+    bottlenecks: tuple[str, ...]  # kinds of findings on the first parent
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """A prompt, and what proposers that are no language model need besides."""
 
@@ -74,6 +93,11 @@ class Request:
     seed: int
     parents: tuple[str, ...] = ()  # sources, the best first
     baseline: str = ""
+    arguments: tuple[str, ...] = ()  # of the case that is timed, as prompts describe them
+    after: int = 0  # proposals that were settled when this one was planned
+    bottlenecks: tuple[str, ...] = ()  # kinds of findings on the first parent
+    tried: tuple[Tried, ...] = ()  # settled by now, in order: number 1 first
+    under_way: tuple[Asked, ...] = ()  # planned before this one, not settled
     stop: threading.Event = field(default_factory=threading.Event)  # set: give up waiting to call again
     give_up: threading.Event = field(default_factory=threading.Event)  # set: give up a call under way, too
     on_attempt: Callable[[Attempt], None] = lambda attempt: None

@@ -15,15 +15,25 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from evoengineer.archive.reading import Proposal, best_kernel, exchange, proposals, summary, verdict
+from evoengineer.archive.reading import (
+    Proposal,
+    best_kernel,
+    best_verdict,
+    exchange,
+    proposals,
+    summary,
+    verdict,
+)
 from evoengineer.archive.store import Archive
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.judge.verdict import Verdict
 from evoengineer.kernel.inline.writing import model_file
 from evoengineer.kernel.text import HALF_OPERATORS, uses_half_operators
 from evoengineer.propose.parse import parse_reply
@@ -75,7 +85,11 @@ def export_run(archive: Archive, run: str, folder: Path, number: int | None = No
     found = every.get(chosen)
     if found is None or found.outcome != "valid":
         raise UsageError(f"run {run}: proposal {chosen} is no valid kernel")
-    evidence = _evidence(archive, run, found, every)
+    judged = verdict(archive, run, chosen)
+    if number is None:  # the best may be a setting of the proposal's knobs
+        found, judged = replace(found, source=best_source(archive, run)[1]), best_verdict(archive, run)
+    assert judged is not None
+    evidence = _evidence(archive, run, found, every, judged)
     values = _values(archive, run, found, evidence)
     folder.mkdir(parents=True, exist_ok=True)
     files = {
@@ -94,10 +108,10 @@ def export_run(archive: Archive, run: str, folder: Path, number: int | None = No
     return written
 
 
-def _evidence(archive: Archive, run: str, found: Proposal, every: dict[int, Proposal]) -> dict[str, Any]:
+def _evidence(
+    archive: Archive, run: str, found: Proposal, every: dict[int, Proposal], judged: Verdict
+) -> dict[str, Any]:
     record = archive.run(run)
-    judged = verdict(archive, run, found.number)
-    assert judged is not None
     system, user, reply = exchange(archive, run, found.number)
     return {
         "run": run,

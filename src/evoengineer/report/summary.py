@@ -27,6 +27,8 @@ def summary_text(summary: RunSummary, best_path: Path | None, best: Timing | Non
     lines.append(f"  verdicts  {outcomes_text(summary.outcomes) or 'none'}")
     functional, compiled = share(summary.valid, summary.trials), share(summary.compiled, summary.trials)
     lines.append(f"  validity  functional {functional}, compile {compiled}")
+    if summary.tuned:
+        lines.append(f"  tuning    {summary.tuned} settings of knobs evaluated, apart from the trials")
     if summary.attempts:
         failed = ", ".join(f"{kind} {count}" for kind, count in summary.attempts.most_common())
         lines.append(f"  failed calls, repeated and not charged  {failed}")
@@ -38,6 +40,8 @@ def summary_text(summary: RunSummary, best_path: Path | None, best: Timing | Non
             f", {speedup_text(summary.best_speedup)} the baseline's speed" if summary.best_speedup else ""
         )
         what = "the baseline itself" if summary.best_number == 0 else f"proposal {summary.best_number}"
+        if summary.best_setting is not None:
+            what += f", setting {summary.best_setting} of its knobs"
         lines.append(f"  best      {summary.best_us:.2f} us{simulated}{faster} ({what})")
     if summary.baseline_us is None and best is not None:
         lines += [f"  {line}" for line in without_baseline(best)]

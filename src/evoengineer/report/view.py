@@ -12,7 +12,7 @@ from evoengineer.search.records import Kind
 if TYPE_CHECKING:
     from evoengineer.propose.protocol import Attempt
     from evoengineer.search.progress import Progress
-    from evoengineer.search.records import Plan, Settled
+    from evoengineer.search.records import Plan, Settled, Tuned
 
 
 class PlainView:
@@ -41,6 +41,9 @@ class PlainView:
     def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None:
         self.say(settled_line(plan, settled, progress))
 
+    def tuned(self, tuned: Tuned, progress: Progress) -> None:
+        self.say(tuned_line(tuned))
+
     def tick(self, progress: Progress) -> None:
         """Nodes come and go; what is under way changes all the time."""
         if progress.cluster is not None and progress.cluster.nodes != self._nodes:
@@ -66,6 +69,15 @@ def settled_line(plan: Plan | None, settled: Settled, progress: Progress) -> str
         return f"{head}  {summary}{name}"
     star = "  * new best" if settled.improved else ""
     return f"{head}  {time_text(timing)}  {speedup_text(timing.speedup)}{name}{star}"
+
+
+def tuned_line(tuned: Tuned) -> str:
+    """What became of a setting, in one line."""
+    timing = tuned.verdict.timing
+    head = f"  tune {tuned.place:>3}  proposal {tuned.number}: {tuned.verdict.outcome}"
+    if timing is None:
+        return f"{head}  {tuned.verdict.summary}"
+    return f"{head}  {time_text(timing)}  {speedup_text(timing.speedup)}  {tuned.setting}"
 
 
 class LiveView:
@@ -102,6 +114,9 @@ class LiveView:
 
     def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None:
         self._add(settled_line(plan, settled, progress), progress)
+
+    def tuned(self, tuned: Tuned, progress: Progress) -> None:
+        self._add(tuned_line(tuned), progress)
 
     def tick(self, progress: Progress) -> None:
         if time.monotonic() - self._drawn > 0.25:

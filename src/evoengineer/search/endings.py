@@ -42,6 +42,7 @@ class LoopOptions:
     most_failures: int = 5  # proposals in a row without an answer before the run ends
     stall_trials: int | None = None  # stop after so many trials without a better kernel
     target_speedup: float | None = None
+    tune: int = 0  # evaluations of the best kernel's knobs after the trials
 
 
 @dataclass(frozen=True, slots=True)

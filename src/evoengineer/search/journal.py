@@ -9,7 +9,7 @@ from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Attempt, Estimate, Reply
 from evoengineer.search.insights import Use
-from evoengineer.search.records import Plan, Restored, Settled
+from evoengineer.search.records import Plan, Restored, Settled, Tuned
 
 
 class Journal(Protocol):
@@ -36,5 +36,9 @@ class Journal(Protocol):
     def judged(self, number: int, verdict: Verdict) -> None: ...
 
     def settled(self, plan: Plan, settled: Settled, build: str, use: Use | None) -> None: ...
+
+    def tuned(self, tuned: Tuned) -> None: ...
+
+    def tunings(self, number: int) -> tuple[Tuned, ...]: ...
 
     def ended(self, status: str, ending: str, reason: str) -> None: ...

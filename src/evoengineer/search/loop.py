@@ -28,13 +28,14 @@ from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.protocol import Built, Judge, Standing
 from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.propose.parse import parse_reply
-from evoengineer.propose.protocol import Attempt, Proposer, ProposerError, Reply, Request, Stopped
+from evoengineer.propose.protocol import Asked, Attempt, Proposer, ProposerError, Reply, Request, Stopped
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reason
 from evoengineer.search.journal import Journal
 from evoengineer.search.progress import Observer, Progress, Silent
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Restored, Settled
 from evoengineer.search.state import SearchState, member_of
+from evoengineer.search.tuning import tune
 from evoengineer.search.work import Work, kernel_id
 
 _TICK_SECONDS = 0.5
@@ -94,6 +95,7 @@ class Loop:
             self._restore()
             self._seed()
             self._work_through()
+            self._tune()
         except Exception:
             self._salvage()
             raise
@@ -108,6 +110,24 @@ class Loop:
         self._note_time()
         self.journal.ended(ending.status, str(ending), reason)
         return Result(ending, reason, self.progress)
+
+    def _tune(self) -> None:
+        """Turn the knobs of the best kernel, unless the run was halted."""
+        best = self.state.best
+        if self.options.tune == 0 or best is None or self._stop.is_set():
+            return
+        tuned = tune(
+            best,
+            self.options.tune,
+            self.state.seed,
+            self.judge,
+            self.journal,
+            stopped=lambda: self._interrupted or self.budget.out_of_time(),
+            on_tuned=lambda each: self.observer.tuned(each, self.progress),
+        )
+        self.progress.best = tuned
+        if self._interrupted:
+            self._halt(Ending.INTERRUPTED, "interrupted; `resume` continues")
 
     def _salvage(self) -> None:
         """Something of ours or of the user's failed. Answers under way are paid for: they are kept for `resume`."""
@@ -308,12 +328,23 @@ class Loop:
             seed=self.state.seed,
             parents=plan.sources or self.journal.sources(plan.parents),
             baseline=self.state.task.baseline,
+            arguments=self.state.task.arguments,
+            after=plan.after,
+            bottlenecks=self.state.limits(plan),
+            tried=tuple(self.state.tried),
+            under_way=tuple(
+                self._asked(each.plan) for number, each in sorted(self._work.items()) if number < plan.number
+            ),
             stop=self._stop,
             give_up=self._give_up,
             on_attempt=lambda attempt: self._inbox.put(("attempted", plan.number, attempt)),
         )
         work.future = self._pool.submit(self.proposer.propose, request)
         work.future.add_done_callback(lambda future: self._post("replied", plan.number, future))
+
+    def _asked(self, plan: Plan) -> Asked:
+        sources = plan.sources or self.journal.sources(plan.parents)
+        return Asked(plan.number, plan.after, sources, self.state.limits(plan))
 
     def _post(self, event: str, number: int, future: Future[Any]) -> None:
         """Pass a future's result to the loop's thread."""

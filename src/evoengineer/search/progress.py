@@ -9,7 +9,7 @@ from typing import Protocol
 from evoengineer.judge.protocol import Standing
 from evoengineer.judge.verdict import Outcome
 from evoengineer.propose.protocol import Attempt
-from evoengineer.search.records import Kind, Member, Plan, Settled
+from evoengineer.search.records import Kind, Member, Plan, Settled, Tuned
 
 
 @dataclass(slots=True)
@@ -66,6 +66,8 @@ class Observer(Protocol):
 
     def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None: ...
 
+    def tuned(self, tuned: Tuned, progress: Progress) -> None: ...
+
     def tick(self, progress: Progress) -> None: ...
 
 
@@ -79,6 +81,9 @@ class Silent:
         pass
 
     def settled(self, plan: Plan | None, settled: Settled, progress: Progress) -> None:
+        pass
+
+    def tuned(self, tuned: Tuned, progress: Progress) -> None:
         pass
 
     def tick(self, progress: Progress) -> None:

@@ -106,6 +106,17 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Tuned:
+    """One evaluation of a setting of a proposal's knobs; no trial."""
+
+    number: int  # the proposal whose knobs were turned
+    place: int  # 1…K
+    source: str
+    verdict: Verdict
+    setting: str = ""  # what was turned, for people
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """A proposal as far as it got."""
 

@@ -44,6 +44,13 @@ class Settings:
     device: str = _setting("sim:rtx4090", "sim:CARD or cuda:N", metavar="D")
     trials: int = _setting(45, "proposals that are charged", type=int, metavar="N", resume=True)
     seed: int = _setting(0, "of every random choice of the search", type=int, metavar="S")
+    tune: int = _setting(
+        0,
+        "further evaluations of the best kernel's knobs, after the trials",
+        type=int,
+        metavar="K",
+        resume=True,
+    )
     max_cost: float | None = _setting(
         None, "US dollars that may be spent", type=float, metavar="USD", resume=True
     )
@@ -111,7 +118,7 @@ class Settings:
 NAMES = tuple(each.name for each in fields(Settings))
 _POSITIVE = ("trials", "max_tokens_total", "max_seconds", "stop_after", "target", "lookahead", "max_tokens",
              "timeout", "attempts", "concurrency", "judge_cores")  # fmt: skip
-_NOT_NEGATIVE = ("max_cost", "temperature", "judge_workers")
+_NOT_NEGATIVE = ("max_cost", "temperature", "judge_workers", "tune")
 _MOST = {
     "concurrency": 1024,
     "judge_workers": 1024,

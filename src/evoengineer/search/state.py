@@ -11,6 +11,7 @@ from collections import deque
 from random import Random
 
 from evoengineer.judge.verdict import Outcome
+from evoengineer.propose.protocol import Tried
 from evoengineer.search import knowledge
 from evoengineer.search.embedding import SimilarKernels
 from evoengineer.search.guidance import View
@@ -48,6 +49,8 @@ class SearchState:
         self._failures: deque[Failure] = deque(maxlen=_MOST_FAILURES)
         self._occurrences: dict[str, int] = {}
         self._times: dict[int, float] = {}  # of valid proposals
+        self._limits: dict[int, tuple[str, ...]] = {}  # what limits them
+        self.tried: list[Tried] = []  # settled proposals, number 1 first
         self._repairs: dict[int, int] = {}  # depth of repairs under way, by proposal
         self._retrieves = any(each.source is Parents.SIMILAR for each in method.cycle + method.opening)
 
@@ -95,6 +98,11 @@ class SearchState:
         choice = self.population.choose(operator.parents, random)
         return choice.parents, choice.island
 
+    def limits(self, plan: Plan) -> tuple[str, ...]:
+        """What limits the plan's first parent, by its profile; the baseline's limits where it has none."""
+        first = plan.parents[0] if plan.parents else BASELINE_NUMBER
+        return self._limits.get(first, ())
+
     # -- the fold -----------------------------------------------------------------------------------------
 
     def planned(self, plan: Plan) -> None:
@@ -114,10 +122,12 @@ class SearchState:
     def settled(self, plan: Plan, settled: Settled) -> None:
         """Fold: a proposal was settled."""
         self.settled_count += 1
+        use = self.use_of(plan, settled) if settled.verdict is not None else None
+        self.tried.append(Tried(settled.source, settled.name, None if use is None else use.gain))
         depth = self._repairs.pop(plan.number, 0)
         if settled.kind is not Kind.TRIAL or settled.verdict is None:
             return
-        use = self.use_of(plan, settled)
+        assert use is not None
         member = member_of(settled)
         if member is not None:
             self.population.add(member, plan.island)
@@ -140,6 +150,7 @@ class SearchState:
 
     def _became_valid(self, member: Member) -> None:
         self._times[member.number] = member.time_us
+        self._limits[member.number] = member.bottlenecks
         if self._retrieves:
             self._similar.add(member)
         if member.beats(self.best):

@@ -1,4 +1,4 @@
-"""A rule for kernels in which one thread walks along a row: let a warp walk along it.
+"""A rewrite for kernels in which one thread walks along a row: let a warp walk along it.
 
     int row = blockIdx.x * blockDim.x + threadIdx.x;        int row = (… ) / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;                                if (row >= rows) return;
@@ -16,8 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from random import Random
 
-from evoengineer.propose.rewriter import Change
+from evoengineer.propose.rewriter.change import Change, Task
 
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(?P<name>\w+)\s*\([^)]*\)\s*\{")
 _INDEX = re.compile(
@@ -37,16 +38,18 @@ _FORBIDDEN = ("__shared__", "__syncthreads", "__shfl", "atomic", "goto", "while"
 
 @dataclass(frozen=True, slots=True)
 class WarpPerRow:
-    """The rule of this module."""
+    """The rewrite of this module."""
 
     name: str = "warp per row"
     thought: str = (
         "A warp per row reads neighbouring addresses with neighbouring lanes, so that each sector is used in full, "
         "and fills the card with 32 times as many threads."
     )
-    weight: int = 4  # it changes more than a constant does
+    treats: tuple[str, ...] = ("uncoalesced", "small_grid", "latency_bound")
+    weight: float = 4.0  # it changes more than a constant does
+    fresh: bool = False
 
-    def changes(self, source: str) -> Iterator[Change]:
+    def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         for match in _KERNEL.finditer(source):
             end = _closing(source, match.end() - 1)
             if end is None:

@@ -1,0 +1,135 @@
+"""Rewriter: a proposer that needs no language model. It changes the parent's source, or the problem's own, by one
+or two of its rewrites, and answers in the form that models are asked for.
+
+What is right and faster is for the judge to find out. A proposal that repeats an earlier one of the run is not
+made: the request says what was tried, and what others have been asked at the same time can be worked out, since a
+choice depends on nothing but the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from evoengineer.kernel.text import Kernel
+from evoengineer.propose.fake_script import reply_text
+from evoengineer.propose.protocol import Asked, Estimate, ProposerError, Reply, Request, Tried
+from evoengineer.propose.rewriter.change import Change, Rewrite, Task
+from evoengineer.propose.rewriter.choice import ranked
+
+_DRAWS = 24  # changes of one rewrite that are looked at before another is tried
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    rewrite: Rewrite
+    change: Change
+
+
+class Rewriter:
+    """Proposes by applying rewrites. Without the `bandit` all have equal chances: a control to compare it with."""
+
+    name = "rewriter"
+
+    def __init__(self, rewrites: Sequence[Rewrite] | None = None, *, bandit: bool = True) -> None:
+        from evoengineer.propose.rewriter.catalogue import REWRITES
+
+        self.bandit = bandit
+        self.rewrites = tuple(REWRITES if rewrites is None else rewrites)
+
+    def estimate(self, system: str, user: str) -> Estimate:
+        return Estimate()
+
+    def propose(self, request: Request) -> Reply:
+        if not request.parents and not request.baseline:
+            raise ProposerError(
+                "the rewriter needs a kernel to start from, and this problem has no baseline: give one with "
+                "--baseline FILE.cu, make one with `evoengineer problems adopt`, or ask a model with --model",
+                fatal=True,
+            )
+        asked = Asked(request.number, request.after, request.parents, request.bottlenecks)
+        steps = self._steps(request, asked, {})
+        if not steps:
+            raise ProposerError(
+                "no rewrite applies to the kernel: the rewriter has nothing to propose", fatal=True
+            )
+        first = steps[0].rewrite.name
+        name = f"{first}: " + ", ".join(step.change.what for step in steps)
+        thought = " ".join(dict.fromkeys(step.rewrite.thought for step in steps))
+        return Reply(reply_text(steps[-1].change.source, name, thought), self.name, finish="stop")
+
+    def close(self) -> None:
+        pass
+
+    def _steps(self, request: Request, asked: Asked, made: dict[int, list[Step]]) -> list[Step]:
+        """What proposal `asked` does. `made` collects the choices of proposals that are under way."""
+        if asked.number in made:
+            return made[asked.number]
+        known = {_identity(request.baseline)} if request.baseline else set()
+        tried = request.tried[: asked.after]
+        known |= {_identity(each.source) for each in tried if each.source}
+        for number in range(asked.after + 1, asked.number):
+            known.add(self._identity_of(request, number, made))
+        random = Random(f"{request.seed}:{asked.number}:rewrite")
+        made[asked.number] = self._draw(request, asked, tried, known, random)
+        return made[asked.number]
+
+    def _identity_of(self, request: Request, number: int, made: dict[int, list[Step]]) -> str:
+        """Of a proposal that was not settled when another one was planned; it may be now."""
+        if number <= len(request.tried):
+            source = request.tried[number - 1].source
+            return _identity(source) if source else ""
+        under_way = next((each for each in request.under_way if each.number == number), None)
+        steps = self._steps(request, under_way, made) if under_way is not None else []
+        return _identity(steps[-1].change.source) if steps else ""
+
+    def _draw(
+        self, request: Request, asked: Asked, tried: Sequence[Tried], known: set[str], random: Random
+    ) -> list[Step]:
+        parent = asked.parents[0] if asked.parents else request.baseline
+        repeated: list[Step] = []
+        first = self._step(request, parent, tried, asked, known, random, repeated)
+        if first is None:
+            return repeated[:1]
+        if random.random() < 0.3:
+            second = self._step(request, first.change.source, tried, asked, known, random, [], fresh=False)
+            if second is not None and second.rewrite is not first.rewrite:
+                return [first, second]
+        return [first]
+
+    def _step(
+        self,
+        request: Request,
+        parent: str,
+        tried: Sequence[Tried],
+        asked: Asked,
+        known: set[str],
+        random: Random,
+        repeated: list[Step],
+        *,
+        fresh: bool = True,
+    ) -> Step | None:
+        """One change that nobody has made yet; changes that somebody has made go to `repeated`."""
+        task = Task(request.arguments)
+        order = random.sample(self.rewrites, len(self.rewrites))
+        if self.bandit:
+            order = ranked(self.rewrites, tried, asked.bottlenecks, random)
+        for rewrite in order:
+            if rewrite.fresh and not fresh:
+                continue
+            source = request.baseline or parent if rewrite.fresh else parent
+            before = _identity(source)
+            for count, change in enumerate(rewrite.changes(source, task, random)):
+                after = _identity(change.source)
+                if after != before and after not in known:
+                    return Step(rewrite, change)
+                if after != before:
+                    repeated.append(Step(rewrite, change))
+                if count >= _DRAWS:
+                    break
+        return None
+
+
+def _identity(source: str) -> str:
+    return Kernel(source).id

@@ -1,0 +1,44 @@
+"""Another block size, where a name or a launch tells which number it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from evoengineer.propose.rewriter.change import Change, Task, shuffled
+
+_BLOCK_NAMES = r"(?:[A-Za-z_]*(?:THREADS|BLOCK|Threads|Block|threads|block)[A-Za-z_]*)"
+_SIZES = (32, 64, 128, 256, 512, 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSize:
+    """Constants that are named like a block size, and literal sizes in launches."""
+
+    name: str = "block size"
+    thought: str = "Another block size changes occupancy, the work per thread and the cost of a barrier."
+    treats: tuple[str, ...] = ("latency_bound", "barriers", "small_grid")
+    weight: float = 1.0
+    fresh: bool = False
+
+    _DEFINITION = re.compile(
+        rf"(#define\s+{_BLOCK_NAMES}\s+|\b(?:constexpr|const|static)[\w\s]*\s{_BLOCK_NAMES}\s*=\s*)(\d+)\b"
+    )
+    _VARIABLE = re.compile(rf"(\b(?:int|auto|unsigned|dim3)\s+{_BLOCK_NAMES}\s*[=({{]\s*)(\d+)(?=\s*[;)}}])")
+    _LAUNCH = re.compile(r"(<<<[^;{}]*?,\s*)(\d+)(?=\s*(?:,[^;{}]*?)?>>>)")
+
+    def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
+        return shuffled(list(self._all(source)), random)
+
+    def _all(self, source: str) -> Iterator[Change]:
+        for pattern in (self._DEFINITION, self._VARIABLE, self._LAUNCH):
+            for match in pattern.finditer(source):
+                present = int(match[2])
+                if present not in _SIZES:
+                    continue
+                for size in _SIZES:
+                    if size != present:
+                        changed = source[: match.start(2)] + str(size) + source[match.end(2) :]
+                        yield Change(f"block of {size}", changed)

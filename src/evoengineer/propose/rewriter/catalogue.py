@@ -1,0 +1,27 @@
+"""All rewrites, in a fixed order."""
+
+from __future__ import annotations
+
+from evoengineer.propose.rewriter.block_size import BlockSize
+from evoengineer.propose.rewriter.change import Rewrite
+from evoengineer.propose.rewriter.fast_math import FastMath
+from evoengineer.propose.rewriter.reciprocal import Reciprocal
+from evoengineer.propose.rewriter.restrict import Restrict
+from evoengineer.propose.rewriter.settings import Settings
+from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
+from evoengineer.propose.rewriter.tiling import Tiling
+from evoengineer.propose.rewriter.unroll import Unroll, UnrollAll
+from evoengineer.propose.rewriter.warp_per_row import WarpPerRow
+
+REWRITES: tuple[Rewrite, ...] = (
+    Tiling(),
+    WarpPerRow(),
+    Settings(),
+    BlockSize(),
+    Unroll(),
+    UnrollAll(),
+    Restrict(),
+    FastMath(),
+    Reciprocal(),
+    ShuffleTail(),
+)

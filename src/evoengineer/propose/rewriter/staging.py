@@ -1,0 +1,277 @@
+"""Staging: a reduction loop walks in steps, whose operands a block first brings to shared memory.
+
+An operand is staged when fewer dimensions of the tile than all decide it, so that several threads need it. Its
+address is written anew in terms of the loop's counter and of the dimensions, by putting definitions in place of
+local names, so that any thread can load any element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from tree_sitter import Node
+
+from evoengineer.propose.rewriter.widening import STEP, Loop, Mask, Widening
+from evoengineer.propose.syntax.dependence import condition_of, ends_iteration, statements_of, target_of
+from evoengineer.propose.syntax.nest import Nest
+from evoengineer.propose.syntax.tree import (
+    NotUnderstood,
+    field,
+    identifiers,
+    named,
+    operator,
+    parse,
+    render,
+    stripped,
+    text,
+    walk,
+)
+
+PADDING = 4  # elements after each row: writes along the rows hit different banks, and rows stay aligned
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A dimension of the tile as staging needs it: names of constants and variables of the kernel."""
+
+    dim: str
+    type: str
+    extent: str
+    tile: str  # constant: outputs of a block along it
+    first: str  # variable: the block's first
+    place: str  # expression: where the thread's output lies in the tile
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """Takes over loops that can be staged (a `Stager` of `Widening`)."""
+
+    nest: Nest
+    sides: tuple[Side, ...]
+    step: str  # constant: iterations at once
+    threads: str
+    shared: list[str]  # collects the bytes of shared memory, as expressions
+
+    def __call__(
+        self, node: Node, loop: Loop, widening: Widening, pad: str, masks: tuple[Mask, ...]
+    ) -> str | None:
+        if masks or not self._is_uniform(node, loop, widening):
+            return None
+        statements = statements_of(field(node, "body"))
+        if any(each.type not in ("declaration", "expression_statement") for each in statements):
+            return None
+        definitions = _definitions(self.nest)
+        tiles: list[tuple[Node, str, tuple[Side, ...], str]] = []
+        for statement in statements:
+            for load in widening.outer_loads(statement):
+                try:
+                    staged = self._operand(load, loop, widening, definitions)
+                except NotUnderstood:
+                    continue
+                if staged is not None:
+                    tiles.append((load, *staged))
+        if not tiles:
+            return None
+        return self._print(node, loop, widening, pad, tiles)
+
+    def _is_uniform(self, node: Node, loop: Loop, widening: Widening) -> bool:
+        """Whether all threads of a block walk through the loop together."""
+        if widening.dependence.of(loop.first, loop.last):
+            return False
+        inner, outer = node, node.parent
+        while outer is not None and outer != self.nest.kernel.body:
+            if outer.type == "if_statement" and widening.dependence.of(condition_of(outer)):
+                # the guard around the whole computation is no longer there
+                return bool(inner in self.nest.body or outer.parent == self.nest.kernel.body)
+            if outer.type == "for_statement":
+                header = [each for each in named(outer) if each != field(outer, "body")]
+                if widening.dependence.of(*header):
+                    return False
+            for each in named(outer):
+                if ends_iteration(each) and widening.dependence.of(condition_of(each)):
+                    return False
+            inner, outer = outer, outer.parent
+        return True
+
+    def _operand(
+        self, load: Node, loop: Loop, widening: Widening, definitions: Mapping[str, str]
+    ) -> tuple[str, tuple[Side, ...], str] | None:
+        """Type, sides and address of a load that is worth staging."""
+        kind = widening.element_type(load)
+        dims = widening.dependence.of(load)
+        sides = tuple(side for side in self.sides if side.dim in dims)
+        known = {side.dim for side in sides}
+        if not kind or not sides or len(sides) == len(self.sides):
+            return None
+        replaced = {loop.name: f"{loop.name}_at", **{name: f"{name}_at" for name in known}}
+        address = _resolved(load, replaced, definitions, widening, known | {loop.name}, 0)
+        if f"{loop.name}_at" not in identifiers(parse(f"auto v = {address};").root_node):
+            return None
+        return kind, sides, address
+
+    def _print(
+        self,
+        node: Node,
+        loop: Loop,
+        widening: Widening,
+        pad: str,
+        tiles: list[tuple[Node, str, tuple[Side, ...], str]],
+    ) -> str:
+        inner, deeper = pad + STEP, pad + STEP * 2
+        first, end = widening.expression(loop.first), loop.end(widening.expression(loop.last))
+        block, step = f"{loop.name}_block", f"{loop.name}_step"
+        lines, filling = [], []
+        seen: dict[str, str] = {}
+        for load, kind, sides, address in tiles:
+            place = " ".join(f"({side.place})" for side in sides[:1])
+            for side in sides[1:]:
+                place = f"({place}) * {side.tile} + ({side.place})"
+            if address not in seen:
+                name = seen[address] = widening.fresh("staged")
+                row = " * ".join(side.tile for side in sides)
+                lines.append(
+                    f"{inner}__shared__ __align__(16) {kind} {name}[{self.step}][{row} + {PADDING}];\n"
+                )
+                self.shared.append(f"{self.step} * ({row} + {PADDING}) * sizeof({kind})")
+                filling.append(
+                    partial(self._fill, name, kind, sides, address, loop, deeper + STEP, block, end, row)
+                )
+            widening.loads[load.id] = f"{seen[address]}[{step}][{place}]"
+        body = widening.sequence(statements_of(field(node, "body")), deeper + STEP * 2, ())
+        counter = f"{deeper + STEP * 2}const {loop.type} {loop.name} = {block} + {step};\n"
+        for load, *_ in tiles:
+            del widening.loads[load.id]
+        lines.append(
+            f"{inner}for ({loop.type} {block} = {first}; {block} < {end}; {block} += {self.step}) {{\n"
+        )
+        for test, last in ((f"if ({block} + {self.step} <= {end})", self.step), ("else", f"{end} - {block}")):
+            whole = last == self.step
+            filled = "".join(fill(whole) for fill in filling)
+            lines.append(f"{deeper}{test} {{\n{deeper + STEP}__syncthreads();\n{filled}")
+            lines.append(
+                f"{deeper + STEP}__syncthreads();\n" + (f"{deeper + STEP}#pragma unroll\n" if whole else "")
+            )
+            lines.append(f"{deeper + STEP}for (int {step} = 0; {step} < {last}; ++{step}) {{\n")
+            lines.append(counter + body + f"{deeper + STEP}}}\n{deeper}}}\n")
+        lines.append(f"{inner}}}\n")
+        return f"{pad}{{\n" + "".join(lines) + f"{pad}}}\n"
+
+    def _fill(
+        self,
+        name: str,
+        kind: str,
+        sides: tuple[Side, ...],
+        address: str,
+        loop: Loop,
+        pad: str,
+        block: str,
+        end: str,
+        row: str,
+        whole: bool,
+    ) -> str:
+        """Load a step of an operand; a whole one needs no test for the end of the loop."""
+        inner = pad + STEP
+        along = _has_unit_stride(address, f"{loop.name}_at")
+        step = f"item % {self.step}" if along else f"item / ({row})"
+        rest = f"item / {self.step}" if along else f"item % ({row})"
+        lines = [
+            f"{pad}#pragma unroll\n",
+            f"{pad}for (int part = 0; part < {self.step} * ({row}); part += {self.threads}) {{\n",
+            f"{inner}const int item = part + threadIdx.x;\n",
+            f"{inner}if ({self.step} * ({row}) % {self.threads} != 0 && item >= {self.step} * ({row})) break;\n",
+            f"{inner}const int step = {step}, place = {rest};\n",
+            f"{inner}const {loop.type} {loop.name}_at = {block} + step;\n",
+        ]
+        behind = "1"
+        for side in reversed(sides):
+            index = f"place / ({behind}) % {side.tile}" if len(sides) > 1 else "place"
+            last = f"static_cast<{side.type}>(({side.extent}) - 1)"
+            lines.append(
+                f"{inner}const {side.type} {side.dim}_at = "
+                f"min(static_cast<{side.type}>({side.first} + {index}), {last});\n"
+            )
+            behind = f"{behind} * {side.tile}"
+        value = address if whole else f"{loop.name}_at < {end} ? {address} : {kind}()"
+        lines.append(f"{inner}{name}[step][place] = {value};\n{pad}}}\n")
+        return "".join(lines)
+
+
+def _definitions(nest: Nest) -> dict[str, str]:
+    """How names are defined that are defined once: `v = …` as `(…)`, `a += …` as `(a + (…))`; others are empty."""
+    found: dict[str, str] = {}
+
+    def add(name: str, value: str) -> None:
+        found[name] = "" if name in found else value
+
+    pointers = {each.name for each in nest.kernel.parameters}
+    top = {each.id for each in nest.body}
+    for statement in nest.body:
+        for node in walk(statement):
+            if node.type == "init_declarator":
+                declarator = field(node, "declarator")
+                name = text(next(each for each in walk(declarator) if each.type == "identifier"))
+                add(name, f"({text(field(node, 'value'))})")
+            target = target_of(node)
+            if target is not None and target.type == "identifier":
+                moved = (
+                    node.type == "assignment_expression"
+                    and operator(node) == "+="
+                    and text(target) in pointers
+                    and node.parent is not None
+                    and node.parent.id in top
+                )
+                add(text(target), f"({text(target)} + ({text(field(node, 'right'))}))" if moved else "")
+    return found
+
+
+def _resolved(
+    node: Node,
+    replaced: Mapping[str, str],
+    definitions: Mapping[str, str],
+    widening: Widening,
+    varying: set[str],
+    depth: int,
+) -> str:
+    """The expression with definitions in place of names that differ within the block or within the loop."""
+    if depth > 8:
+        raise NotUnderstood("definitions that go round")
+    names = dict(replaced)
+    for name in identifiers(node):
+        if name in replaced:
+            continue
+        parameter = widening.nest.kernel.parameter(name)
+        definition = definitions.get(name)
+        if definition is None:
+            if any(dim.name == name for dim in widening.nest.dims):
+                continue  # no side of the tile: the same for the whole block
+            if widening.dependence.dims.get(name):
+                raise NotUnderstood(f"{name} depends on the output in an unknown way")
+            continue
+        if not definition:
+            raise NotUnderstood(f"{name} changes on the way")
+        value = parse(f"auto v = {definition};").root_node
+        inner = field(next(each for each in walk(value) if each.type == "init_declarator"), "value")
+        keep = {**replaced, name: name} if parameter is not None else replaced
+        names[name] = _resolved(inner, keep, definitions, widening, varying, depth + 1)
+    return render(node, names)
+
+
+def _has_unit_stride(address: str, name: str) -> bool:
+    """Whether the place in memory moves by one element with this name."""
+    tree = parse(f"auto v = {address};").root_node
+    load = field(next(each for each in walk(tree) if each.type == "init_declarator"), "value")
+    pieces = [field(load, "argument")]
+    if load.type == "subscript_expression":
+        pieces += named(load)[1:]
+    return any(text(term) == name for piece in pieces for term in _sum(piece))
+
+
+def _sum(node: Node) -> list[Node]:
+    if node.type in ("subscript_argument_list", "argument_list"):
+        return [term for each in named(node) for term in _sum(each)]
+    node = stripped(node)
+    if node.type == "binary_expression" and operator(node) == "+":
+        return _sum(field(node, "left")) + _sum(field(node, "right"))
+    return [node]

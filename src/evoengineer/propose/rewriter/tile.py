@@ -1,0 +1,286 @@
+"""Tile: a block computes a tile of outputs, a thread several of them, operands may be staged in shared memory.
+
+Works on every kernel that is a nest (`syntax/nest.py`): the original stays in the text as it was, for sizes that
+the new one does not take, and the launch decides. Outputs past an edge are computed as copies of the last one
+and not stored, so that the inner loops need no tests for edges. Sizes are constants with names: knobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from evoengineer.propose.rewriter.staging import Side, Staging
+from evoengineer.propose.rewriter.widening import STEP, Coarse, Widening
+from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load
+from evoengineer.propose.syntax.functions import pure_functions
+from evoengineer.propose.syntax.kernels import fresh_name
+from evoengineer.propose.syntax.nest import Dim, Nest
+from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a dimension is tiled: threads along it, outputs of each, and whether those lie side by side."""
+
+    dim: str
+    threads: int
+    each: int
+    adjacent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a nest is computed. `step`: iterations of the reduction that are staged at once; 0 for no staging."""
+
+    sides: tuple[Split, ...]
+    step: int = 0
+    assumed: tuple[tuple[str, int], ...] = ()  # parameters with the values that a special version is made for
+
+    @property
+    def words(self) -> str:
+        tile = " × ".join(f"{side.threads * side.each} {side.dim}" for side in self.sides)
+        each = " × ".join(str(side.each) for side in self.sides)
+        staged = f", operands staged {self.step} at a time" if self.step else ""
+        special = "".join(f", {name} = {value}" for name, value in self.assumed)
+        return f"blocks of {tile}, {each} per thread{staged}{special}"
+
+
+def analysed(source: str, nest: Nest) -> Dependence:
+    """Dependence of the nest's variables, or why it cannot be tiled."""
+    indices: dict[str, Dims] = {dim.name: frozenset({dim.name}) for dim in nest.dims}
+    if nest.linear is not None:
+        indices[nest.linear.name] = frozenset(indices)
+    found = dependence(nest.body, indices, pure_functions(source))
+    roots = _pointers(nest)
+    stored = {roots.get(name, name) for name in found.stored}
+    if not stored:
+        raise NotUnderstood("no output is stored")
+    for statement in nest.body:
+        for node in walk(statement):
+            if is_load(node) and not is_target(node):
+                base = field(node, "argument")
+                names = {text(each) for each in walk(base) if each.type == "identifier"}
+                if {roots.get(name, name) for name in names} & stored:
+                    raise NotUnderstood("an output is read as well")
+    return found
+
+
+def is_target(node: Node) -> bool:
+    """Whether a place in memory is written, not read."""
+    parent = node.parent
+    return parent is not None and parent.type == "assignment_expression" and field(parent, "left") == node
+
+
+def _pointers(nest: Nest) -> dict[str, str]:
+    """The parameter in which each local pointer walks."""
+    roots = {each.name: each.name for each in nest.kernel.parameters if each.is_pointer}
+    for statement in nest.body:
+        for node in walk(statement):
+            if node.type == "init_declarator" and "*" in text(field(node, "declarator")):
+                name = next(
+                    text(each) for each in walk(field(node, "declarator")) if each.type == "identifier"
+                )
+                inside = [text(each) for each in walk(field(node, "value")) if each.type == "identifier"]
+                root = next((roots[each] for each in inside if each in roots), None)
+                if root is None:
+                    raise NotUnderstood(f"the pointer {name} comes from nowhere known")
+                roots[name] = root
+    return roots
+
+
+def tiled(source: str, nest: Nest, found: Dependence, schedule: Schedule) -> str:
+    """The text with a kernel that computes the nest by the schedule, and a launch that uses it."""
+    printer = _Printer(source, nest, found, schedule)
+    kernel = printer.kernel()
+    definition, launch = nest.kernel.definition, nest.launch.statement
+    return edited(
+        source,
+        [
+            Edit(definition.end_byte, definition.end_byte, "\n\n" + kernel),
+            Edit(launch.start_byte, launch.end_byte, printer.launch()),
+        ],
+    )
+
+
+class _Printer:
+    def __init__(self, source: str, nest: Nest, found: Dependence, schedule: Schedule) -> None:
+        self.nest, self.found, self.schedule = nest, found, schedule
+        self.name = fresh_name(source, f"{nest.kernel.name}_tiled")
+        self.stem = self.name.upper()
+        self.sides = {side.dim: side for side in schedule.sides}
+        self.shared: list[str] = []
+
+    def constant(self, dim: str, what: str) -> str:
+        return f"{self.stem}_{dim.upper()}_{what}"
+
+    @property
+    def threads(self) -> str:
+        return f"{self.stem}_THREADS"
+
+    def kernel(self) -> str:
+        body = self._body()
+        head = self._parameters()
+        return (
+            self._constants()
+            + ("template <bool ASSUMED>\n" if self.schedule.assumed else "")
+            + f"__global__ void __launch_bounds__({self.threads})\n{self.name}({head}) {{\n"
+            + self._fixed()
+            + self._position()
+            + body
+            + "}"
+        )
+
+    def _fixed(self) -> str:
+        return "".join(
+            f"{STEP}const int fixed_{place} = ASSUMED ? {self.stem}_ASSUMED_{place} : {name};\n"
+            for place, (name, _) in enumerate(self.schedule.assumed, 1)
+        )
+
+    def _fixed_nodes(self) -> dict[int, str]:
+        names = {name: f"fixed_{place}" for place, (name, _) in enumerate(self.schedule.assumed, 1)}
+        return {
+            node.id: names[text(node)]
+            for statement in self.nest.body
+            for node in walk(statement)
+            if node.type in ("identifier", "field_expression") and text(node) in names
+        }
+
+    def _parameters(self) -> str:
+        written = [each.declaration for each in self.nest.kernel.parameters]
+        stored = set(self.found.stored)
+        for place, each in enumerate(self.nest.kernel.parameters):
+            if each.is_pointer and "__restrict__" not in written[place] and each.name not in stored:
+                written[place] = f"{each.type} __restrict__ {each.name}"
+        return ", ".join(written + [f"int {dim.extent}" for dim in self.nest.dims if dim.grid])
+
+    def _constants(self) -> str:
+        lines = []
+        for side in self.schedule.sides:
+            lines += [
+                f"constexpr int {self.constant(side.dim, 'THREADS')} = {side.threads};\n",
+                f"constexpr int {self.constant(side.dim, 'EACH')} = {side.each};\n",
+                f"constexpr bool {self.constant(side.dim, 'ADJACENT')} = {str(side.adjacent).lower()};\n",
+            ]
+        if self.schedule.step:
+            lines.append(f"constexpr int {self.stem}_STEP = {self.schedule.step};\n")
+        for place, (_, value) in enumerate(self.schedule.assumed, 1):
+            lines.append(f"constexpr int {self.stem}_ASSUMED_{place} = {value};\n")
+        for side in self.schedule.sides:
+            threads, each = self.constant(side.dim, "THREADS"), self.constant(side.dim, "EACH")
+            lines.append(f"constexpr int {self.constant(side.dim, 'TILE')} = {threads} * {each};\n")
+        product = " * ".join(self.constant(side.dim, "THREADS") for side in self.schedule.sides)
+        each = " * ".join(self.constant(side.dim, "EACH") for side in self.schedule.sides)
+        lines += [
+            f"constexpr int {self.threads} = {product};\n",
+            f'static_assert({self.threads} >= 32 && {self.threads} <= 1024, "threads of a block");\n',
+            f'static_assert({each} <= 128, "outputs of a thread");\n',
+        ]
+        if self.shared:
+            lines.append(f'static_assert({" + ".join(self.shared)} <= 49152, "shared memory of a block");\n')
+        return "".join(lines) + "\n"
+
+    def _body(self) -> str:
+        coarse = [
+            Coarse(side.dim, self.constant(side.dim, "EACH"), f"n_{side.dim}") for side in self.schedule.sides
+        ]
+        in_range = " && ".join(
+            f"in_{dim.name}{f'[n_{dim.name}]' if dim.name in self.sides else ''}" for dim in self.nest.dims
+        )
+        stager = None
+        if self.schedule.step:
+            sides = tuple(
+                Side(
+                    side.dim,
+                    next(dim.type for dim in self.nest.dims if dim.name == side.dim),
+                    next(dim.extent for dim in self.nest.dims if dim.name == side.dim),
+                    self.constant(side.dim, "TILE"),
+                    f"first_{side.dim}",
+                    self._place(side.dim),
+                )
+                for side in self.schedule.sides
+            )
+            stager = Staging(self.nest, sides, f"{self.stem}_STEP", self.threads, self.shared)
+        printed = Widening(self.nest, self.found, coarse, in_range, stager, self._fixed_nodes()).body()
+        if stager is not None and not self.shared:
+            raise NotUnderstood("no operand to stage")
+        return printed
+
+    def _place(self, dim: str) -> str:
+        """Where output `n` of the thread lies in the tile."""
+        thread, each = f"thread_{dim}", f"n_{dim}"
+        return (
+            f"{self.constant(dim, 'ADJACENT')} ? {thread} * {self.constant(dim, 'EACH')} + {each}"
+            f" : {thread} + {each} * {self.constant(dim, 'THREADS')}"
+        )
+
+    def _position(self) -> str:
+        """The tile of the block, and the thread's outputs in it."""
+        lines = [f"{STEP}int tile = blockIdx.x;\n"]
+        behind: list[str] = []
+        for place, dim in enumerate(self.nest.dims):
+            side = self.sides.get(dim.name)
+            size = self.constant(dim.name, "TILE") if side else "1"
+            tiles = f"tiles_{dim.name}"
+            extent = f"static_cast<int>({dim.extent})"
+            lines.append(f"{STEP}const int {tiles} = ({extent} + {size} - 1) / {size};\n")
+            last = place == len(self.nest.dims) - 1
+            index = "tile" if last else f"tile % {tiles}"
+            lines.append(f"{STEP}const int first_{dim.name} = {index} * {size};\n")
+            if not last:
+                lines.append(f"{STEP}tile /= {tiles};\n")
+            lines.append(self._outputs(dim, side, extent, behind))
+            if side:
+                behind.append(self.constant(dim.name, "THREADS"))
+        return "".join(lines)
+
+    def _outputs(self, dim: Dim, side: Split | None, extent: str, behind: Sequence[str]) -> str:
+        if side is None:
+            return (
+                f"{STEP}const {dim.type} {dim.name} = first_{dim.name};\n"
+                f"{STEP}const bool in_{dim.name} = first_{dim.name} < {extent};\n"
+            )
+        each, count = self.constant(dim.name, "EACH"), f"n_{dim.name}"
+        before = "".join(f" / {name}" for name in behind)
+        return (
+            f"{STEP}const int thread_{dim.name} = threadIdx.x{before} % {self.constant(dim.name, 'THREADS')};\n"
+            f"{STEP}{dim.type} {dim.name}[{each}];\n"
+            f"{STEP}bool in_{dim.name}[{each}];\n"
+            f"{STEP}#pragma unroll\n"
+            f"{STEP}for (int {count} = 0; {count} < {each}; ++{count}) {{\n"
+            f"{STEP * 2}const int index = first_{dim.name} + ({self._place(dim.name)});\n"
+            f"{STEP * 2}in_{dim.name}[{count}] = index < {extent};\n"
+            f"{STEP * 2}{dim.name}[{count}] = min(index, {extent} - 1);\n"
+            f"{STEP}}}\n"
+        )
+
+    def launch(self) -> str:
+        nest, launch = self.nest, self.nest.launch
+        tiles = []
+        tests = []
+        for dim in nest.dims:
+            size = self.constant(dim.name, "TILE") if dim.name in self.sides else "1"
+            extent = f"static_cast<int64_t>({dim.grid or nest.on_host(dim.extent)})"
+            tiles.append(f"(({extent} + {size} - 1) / {size})" if size != "1" else extent)
+            if dim.type != "int" and not nest.linear and not dim.grid:
+                tests.append(f"{nest.on_host(dim.extent)} < (1LL << 31)")
+        if nest.linear is not None:
+            size, inner = nest.on_host(nest.linear.size), nest.on_host(nest.linear.inner)
+            tests += [f"{size} < (1LL << 31)", f"{size} % ({inner}) == 0"]
+        arguments = [text(each) for each in launch.arguments]
+        arguments += [f"static_cast<int>({dim.grid})" for dim in nest.dims if dim.grid]
+        further = "".join(f", {text(each)}" for each in launch.further)
+        grid = " * ".join(tiles)
+        shape = f"<<<{grid}, {self.threads}{further}>>>({', '.join(arguments)});"
+        call = f"{self.name}{shape}"
+        if self.schedule.assumed:
+            special = " && ".join(
+                f"{nest.on_host(name)} == {self.stem}_ASSUMED_{place}"
+                for place, (name, _) in enumerate(self.schedule.assumed, 1)
+            )
+            call = f"if ({special}) {self.name}<true>{shape}\n        else {self.name}<false>{shape}"
+        if not tests:
+            return call
+        return f"if ({' && '.join(tests)}) {{\n        {call}\n    }} else {{\n        {text(launch.statement)}\n    }}"

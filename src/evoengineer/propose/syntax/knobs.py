@@ -1,0 +1,89 @@
+"""Knobs: named constants of a text that change how a kernel computes, not what. Their constraints are the text's
+own `static_assert`s, so that whoever introduces a knob says there what it may be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evoengineer.propose.syntax.arithmetic import value_of
+from evoengineer.propose.syntax.tree import NotUnderstood
+
+_WORDS = "THREADS|BLOCK|TILE|UNROLL|WARPS|STEP|EACH|ADJACENT|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
+_NAME = rf"(?P<name>\w*(?:{_WORDS})\w*)"
+_DEFINITION = re.compile(rf"^[ \t]*(?:#define\s+{_NAME}\s+(?P<value>\d+)[ \t]*$)", re.MULTILINE)
+_CONSTANT = re.compile(
+    rf"\b(?:constexpr|const)\s+(?:static\s+)?(?P<type>int|unsigned|bool|size_t)\s+{_NAME}\s*=\s*(?P<value>\d+|true|false)\s*;"
+)
+_DERIVED = re.compile(r"\bconstexpr\s+(?:int|unsigned|bool|size_t)\s+(?P<name>\w+)\s*=\s*(?P<value>[^;]+);")
+_ASSERTION = re.compile(r"\bstatic_assert\s*\((?P<condition>[^;]*?)(?:,\s*\"[^\"]*\")?\s*\)\s*;")
+_LARGEST = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A constant with the values worth trying; `start` and `end` are where the text has its value."""
+
+    name: str
+    value: int
+    values: tuple[int, ...]
+    is_bool: bool
+    start: int
+    end: int
+
+    def written(self, value: int) -> str:
+        return ("false", "true")[value] if self.is_bool else str(value)
+
+
+def knobs(source: str) -> tuple[Knob, ...]:
+    """The knobs of a text, in its order."""
+    found = []
+    for pattern in (_DEFINITION, _CONSTANT):
+        for match in pattern.finditer(source):
+            is_bool = match["value"] in ("true", "false")
+            value = int(match["value"] == "true") if is_bool else int(match["value"])
+            values = (0, 1) if is_bool else _values(value)
+            if len(values) > 1:
+                found.append(
+                    Knob(match["name"], value, values, is_bool, match.start("value"), match.end("value"))
+                )
+    return tuple(sorted(found, key=lambda knob: knob.start))
+
+
+def _values(value: int) -> tuple[int, ...]:
+    """Powers of two around one."""
+    if value < 1 or value > _LARGEST or value & (value - 1):
+        return (value,)
+    return tuple(
+        power for power in (1 << bit for bit in range(11)) if value <= power * 8 and power <= value * 8
+    )
+
+
+def with_settings(source: str, settings: Mapping[str, int]) -> str:
+    """The text with knobs at other values."""
+    for knob in sorted(knobs(source), key=lambda each: -each.start):
+        if knob.name in settings:
+            source = source[: knob.start] + knob.written(settings[knob.name]) + source[knob.end :]
+    return source
+
+
+def allowed(source: str, settings: Mapping[str, int]) -> bool:
+    """Whether all of the text's assertions that can be evaluated hold for a setting."""
+    changed = with_settings(source, settings)
+    names: dict[str, int] = {}
+    for pattern in (_DEFINITION, _DERIVED):
+        for match in pattern.finditer(changed):
+            try:
+                value = match["value"].replace("true", "1").replace("false", "0")
+                names[match["name"]] = value_of(value, names)
+            except NotUnderstood:
+                continue
+    for match in _ASSERTION.finditer(changed):
+        try:
+            if not value_of(match["condition"], names):
+                return False
+        except NotUnderstood:
+            continue
+    return True

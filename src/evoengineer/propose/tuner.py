@@ -1,0 +1,81 @@
+"""Tuner: which setting of a kernel's knobs to try next. A greedy local search with a seed.
+
+From the best setting so far it tries neighbours: one knob a step up or down, or two at once in opposite directions
+(larger blocks of smaller tiles). When no neighbour is left untried, it draws settings at random. Settings that
+violate the text's own assertions are never tried. The spaces are small, ordered and full of constraints, and some
+twenty evaluations are all there is: a model of the whole space, as Optuna's samplers build, has no time to pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from evoengineer.propose.syntax.knobs import Knob, allowed, knobs, with_settings
+
+Setting = tuple[tuple[str, int], ...]  # of all knobs, by name
+_DRAWS = 200
+
+
+class Tuner:
+    """Asked for settings and told their times; the same answers give the same questions."""
+
+    def __init__(self, source: str, time_us: float, seed: int) -> None:
+        self.source = source
+        self.knobs = knobs(source)
+        self._random = Random(f"{seed}:tune")
+        self._best: Setting = tuple((knob.name, knob.value) for knob in self.knobs)
+        self._best_us = time_us
+        self._asked = {self._best}
+
+    def ask(self, count: int) -> list[str]:
+        """Up to so many texts that differ from all earlier ones in their settings; none when all are tried."""
+        asked = []
+        for setting in self._candidates():
+            if setting in self._asked or not allowed(self.source, dict(setting)):
+                continue
+            self._asked.add(setting)
+            asked.append(self.text(dict(setting)))
+            if len(asked) == count:
+                break
+        return asked
+
+    def tell(self, source: str, time_us: float | None) -> None:
+        """The time of a text that was asked for; None when it was not valid."""
+        if time_us is not None and time_us < self._best_us:
+            self._best = tuple((knob.name, knob.value) for knob in knobs(source))
+            self._best_us = time_us
+
+    def text(self, setting: Mapping[str, int]) -> str:
+        return with_settings(self.source, setting)
+
+    def _candidates(self) -> Iterator[Setting]:
+        best = dict(self._best)
+        moves = [(knob, value) for knob in self.knobs for value in _steps(knob, best[knob.name])]
+        near = [{**best, knob.name: value} for knob, value in moves]
+        self._random.shuffle(near)
+        pairs = [
+            {**best, up.name: larger, down.name: smaller}
+            for up, larger in moves
+            for down, smaller in moves
+            if up.name != down.name and larger > best[up.name] and smaller < best[down.name]
+        ]
+        self._random.shuffle(pairs)
+        for settings in near + pairs:
+            yield tuple(settings.items())
+        for _ in range(_DRAWS if self.knobs else 0):
+            yield tuple((knob.name, self._random.choice(knob.values)) for knob in self.knobs)
+
+
+def _steps(knob: Knob, value: int) -> list[int]:
+    """The values next to one."""
+    if value not in knob.values:
+        return []
+    place = knob.values.index(value)
+    return [each for each in knob.values[max(0, place - 1) : place + 2] if each != value]
+
+
+def changed_settings(before: str, after: str) -> dict[str, int]:
+    """The knobs in which two texts differ, with the values of the second."""
+    old = {knob.name: knob.value for knob in knobs(before)}
+    return {knob.name: knob.value for knob in knobs(after) if old.get(knob.name) != knob.value}
