@@ -15,15 +15,21 @@ from evoengineer.search.methods import METHODS, method_names
 
 # method -> (keys that some prompt must carry, keys that no prompt may carry)
 TABLE = {
-    "free": ({"I1"}, {"I2", "I3", "I4"}),
-    "insight": ({"I1", "I3"}, {"I2", "I4"}),
-    "full": ({"I1", "I2", "I3"}, {"I4"}),
-    "solution": ({"I1", "I2"}, {"I3", "I4"}),
-    "funsearch": ({"I1", "I2"}, {"I3", "I4"}),
-    "ai-cuda-engineer": ({"I1", "I2", "I3"}, {"I4"}),
-    "best-of-n": ({"I1"}, {"I2", "I3", "I4"}),
+    "free": ({"I1"}, {"I2", "I3", "I4", "history"}),
+    "insight": ({"I1", "I3"}, {"I2", "I4", "history"}),
+    "full": ({"I1", "I2", "I3", "history"}, {"I4"}),
+    "solution": ({"I1", "I2", "history"}, {"I3", "I4"}),
+    "funsearch": ({"I1", "I2", "history"}, {"I3", "I4"}),
+    "ai-cuda-engineer": ({"I1", "I2", "I3", "history"}, {"I4"}),
+    "best-of-n": ({"I1"}, {"I2", "I3", "I4", "history"}),
 }
-HEADINGS = {"I1": "# Task", "I2": "# Earlier solutions", "I3": "# Insights", "I4": "# Techniques"}
+HEADINGS = {
+    "I1": "# Task",
+    "I2": "# Earlier solutions",
+    "I3": "# Insights",
+    "I4": "# Techniques",
+    "history": "# Everything tried so far",
+}
 OPERATORS = {
     "free": {"free"},
     "insight": {"insight"},
@@ -171,8 +177,8 @@ def test_full_shows_at_most_three_insights_with_what_came_of_them(tmp_path: Path
     ]
     assert sections
     assert max(section.count("\n- ") for section in sections) == 3
-    assert any("(helped;" in section for section in sections)
-    assert any("(did not work;" in section for section in sections)
+    assert any("(helped:" in section for section in sections)
+    assert any("(did not work:" in section for section in sections)
 
 
 def test_repair_shows_the_model_its_own_failure(tmp_path: Path) -> None:

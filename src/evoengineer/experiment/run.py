@@ -26,7 +26,7 @@ from evoengineer.search.loop import Loop
 from evoengineer.search.methods import Method, find_method
 from evoengineer.search.settings import Settings, resolve
 from evoengineer.search.state import SearchState
-from evoengineer.search.task import Task, describe_card, describe_value
+from evoengineer.search.task import Task, describe_card, describe_light, describe_timing, describe_value
 from evoengineer.version import __version__
 
 if TYPE_CHECKING:
@@ -238,7 +238,9 @@ def gather_task(settings: Settings) -> Task:
     description = describe(settings)
     problem = description.problem
     version = ".".join(str(part) for part in find_toolchain().version[:2])
-    bounds = ", ".join(f"{bound:g} for {dtype}" for dtype, bound in problem.tolerance.relative.items())
+    light_us, light_reason = describe_light(
+        settings.device, description.moved_bytes(), description.least_flops(), _dtype(description)
+    )
     return Task(
         name=problem.name,
         title=problem.title,
@@ -249,10 +251,30 @@ def gather_task(settings: Settings) -> Task:
         device=settings.device,
         card=describe_card(settings.device),
         cuda=version,
-        tolerance=f"Results are compared with a float64 reference; largest relative error: {bounds}.",
+        tolerance=_tolerance(description),
         baseline=problem.baseline.read_text(encoding="utf-8") if problem.baseline else "",
         simulated=DeviceName.parse(settings.device).simulated,
+        timing=describe_timing(settings.device),
+        light_us=light_us,
+        light_reason=light_reason,
     )
+
+
+def _tolerance(description: Description) -> str:
+    """What is compared with what, and how near it must be, for the types that the results have."""
+    tolerance = description.problem.tolerance
+    types = dict.fromkeys(str(each["dtype"]) for each in description.outputs if "dtype" in each)
+    bounds = ", ".join(f"{tolerance.bound(dtype):g} for {dtype}" for dtype in types)
+    return (
+        "Every element of the results is compared with a float64 reference. Its error is divided by the element's "
+        "own magnitude plus the RMS of that result; this relative error may be at most "
+        f"{bounds or 'as usual'} (0 is exact), and at most {tolerance.times_pytorch:g} times the error that PyTorch "
+        "itself makes in the same type."
+    )
+
+
+def _dtype(description: Description) -> str:
+    return next((str(each["dtype"]) for each in description.arguments if "dtype" in each), "float32")
 
 
 def settings_of(run: RunRecord) -> Settings:

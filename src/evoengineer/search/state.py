@@ -11,13 +11,13 @@ from collections import deque
 from random import Random
 
 from evoengineer.judge.verdict import Outcome
-from evoengineer.search import knowledge
+from evoengineer.search import failing, knowledge
 from evoengineer.search.embedding import SimilarKernels
 from evoengineer.search.guidance import View
 from evoengineer.search.insights import InsightBook, Use
 from evoengineer.search.methods import Method
 from evoengineer.search.operators import REPAIR, Operator, Parents
-from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled
+from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled, Tried
 from evoengineer.search.task import Task
 
 _REPAIRABLE = frozenset({
@@ -31,6 +31,7 @@ _REPAIRABLE = frozenset({
     Outcome.DISHONEST,
 })  # fmt: skip
 _MOST_FAILURES = 8  # waiting to be repaired; older ones are given up
+_MOST_TRIED = 60  # lines of the list of everything tried; older ones are counted only
 
 
 class SearchState:
@@ -48,6 +49,9 @@ class SearchState:
         self._failures: deque[Failure] = deque(maxlen=_MOST_FAILURES)
         self._occurrences: dict[str, int] = {}
         self._times: dict[int, float] = {}  # of valid proposals
+        self._labels: dict[int, str] = {}
+        self._tried: deque[Tried] = deque(maxlen=_MOST_TRIED)
+        self._trials = 0
         self._repairs: dict[int, int] = {}  # depth of repairs under way, by proposal
         self._retrieves = any(each.source is Parents.SIMILAR for each in method.cycle + method.opening)
 
@@ -60,7 +64,8 @@ class SearchState:
         insights = self.insights.choose(operator.insight_count, random)
         limits = parents[0].bottlenecks if parents else self.best.bottlenecks if self.best else ()
         techniques = knowledge.choose(limits, operator.knowledge_count, random)
-        view = View(self.task, parents, insights, techniques, failure)
+        tried = tuple(self._tried)
+        view = View(self.task, parents, insights, techniques, failure, tried, self._trials - len(tried))
         prompt, guidance = operator.prompt(view)
         numbers = (failure.number,) if failure else tuple(parent.number for parent in parents)
         return Plan(
@@ -118,6 +123,7 @@ class SearchState:
         if settled.kind is not Kind.TRIAL or settled.verdict is None:
             return
         use = self.use_of(plan, settled)
+        self._note_tried(plan, settled)
         member = member_of(settled)
         if member is not None:
             self.population.add(member, plan.island)
@@ -125,7 +131,8 @@ class SearchState:
         elif settled.verdict.outcome in _REPAIRABLE and depth < self.method.most_repairs:
             self._failures.append(_failure_of(settled, depth))
         for number in plan.insights:
-            self.insights.used(number, use)
+            if number in settled.used:  # to be shown is no evidence
+                self.insights.used(number, use)
         self.insights.add(settled.thought, use)
 
     def use_of(self, plan: Plan, settled: Settled) -> Use:
@@ -133,13 +140,36 @@ class SearchState:
         assert settled.verdict is not None
         timing = settled.verdict.timing
         if timing is None:
-            return Use(settled.number, settled.verdict.outcome, None)
-        times = [self._times[parent] for parent in plan.parents if parent in self._times]
-        before = min(times, default=self.task.baseline_us or timing.time_us)
-        return Use(settled.number, settled.verdict.outcome, before / timing.time_us)
+            return Use(settled.number, settled.verdict.outcome, None, reason=failing.told(settled.verdict))
+        times = [(self._times[parent], parent) for parent in plan.parents if parent in self._times]
+        before, parent = min(times, default=(self.task.baseline_us or timing.time_us, BASELINE_NUMBER))
+        return Use(
+            settled.number,
+            settled.verdict.outcome,
+            before / timing.time_us,
+            before,
+            timing.time_us,
+            self._labels.get(parent, ""),
+        )
+
+    def _note_tried(self, plan: Plan, settled: Settled) -> None:
+        assert settled.verdict is not None
+        timing = settled.verdict.timing
+        self._trials += 1
+        self._tried.append(
+            Tried(
+                settled.number,
+                settled.name,
+                plan.parents,
+                None if timing is None else timing.time_us,
+                None if timing is None else timing.speedup,
+                failing.told(settled.verdict) if timing is None else "",
+            )
+        )
 
     def _became_valid(self, member: Member) -> None:
         self._times[member.number] = member.time_us
+        self._labels[member.number] = member.label
         if self._retrieves:
             self._similar.add(member)
         if member.beats(self.best):
@@ -163,6 +193,8 @@ def member_of(settled: Settled) -> Member | None:
         simulated=timing.simulated,
         profile=timing.profile,
         bottlenecks=knowledge.bottlenecks(verdict),
+        light_us=timing.speed_of_light_us,
+        launches=timing.launches,
     )
 
 
@@ -177,4 +209,5 @@ def _failure_of(settled: Settled, depth: int) -> Failure:
         verdict.summary,
         verdict.evidence,
         depth,
+        failing.stage_of(verdict),
     )

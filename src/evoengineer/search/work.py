@@ -9,6 +9,7 @@ from evoengineer.judge.verdict import Verdict
 from evoengineer.kernel.text import Kernel
 from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Estimate, Reply
+from evoengineer.propose.uses import used_insights
 from evoengineer.search.records import Kind, Plan, Settled
 
 
@@ -51,6 +52,7 @@ class Work:
             duplicate_of=first,
             tokens=self.tokens + (usage.tokens if usage else 0),
             nano_usd=self.nano_usd + (usage.nano_usd if usage else 0),
+            used=used_insights(self.reply.text) if self.reply else (),
         )
 
 
