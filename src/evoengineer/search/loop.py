@@ -24,13 +24,14 @@ from typing import Any
 
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.protocol import Built, Judge
-from evoengineer.judge.verdict import Outcome, Verdict
-from evoengineer.propose.parse import parse_reply
+from evoengineer.judge.verdict import Verdict
+from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Attempt, Proposer, ProposerError, Reply, Request, Stopped
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reason
 from evoengineer.search.journal import Journal
 from evoengineer.search.progress import Observer, Progress, Silent
+from evoengineer.search.reading import read_reply
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Restored, Settled
 from evoengineer.search.state import SearchState, member_of
 from evoengineer.search.work import Work, kernel_id
@@ -194,7 +195,7 @@ class Loop:
         self._work[restored.plan.number] = work
         if restored.reply is not None:
             work.reply = restored.reply
-            work.parsed = parse_reply(restored.reply.text)
+            work.parsed = self._read(work, restored.reply)
             work.kernel = kernel_id(work.parsed.code)
             work.verdict = restored.verdict
             work.build = restored.verdict.build if restored.verdict else ""
@@ -307,18 +308,23 @@ class Loop:
         self.observer.attempted(attempt, self.progress)
 
     def _replied(self, work: Work, reply: Reply) -> None:
-        work.parsed = parse_reply(reply.text)
+        work.parsed = self._read(work, reply)
         self.journal.replied(work.plan.number, reply, work.parsed)
         self.journal.flush(paid=True)
         work.reply = reply
         work.kernel = kernel_id(work.parsed.code)
         self._examine(work)
 
+    def _read(self, work: Work, reply: Reply) -> Parsed:
+        sources = work.plan.sources or self.journal.sources(work.plan.parents)
+        parsed, work.unread = read_reply(reply.text, work.plan, sources, self.state.task.baseline)
+        return parsed
+
     def _examine(self, work: Work) -> None:
         """Send a text to be built, unless it has no kernel or an earlier proposal has the same."""
         assert work.parsed is not None
         if not work.parsed.code:
-            self._judged(work, Verdict(Outcome.UNPARSABLE, "no kernel could be read from the reply"))
+            self._judged(work, work.unread)
         elif self._is_known(work, self._kernels, "kernel"):
             work.skipped = True
         else:

@@ -68,11 +68,17 @@ class Operator:
         rendered = [(part.key, part.render(view)) for part in self.guidance]
         told = [(key, text) for key, text in rendered if text]
         used = prompts.fill("reply_used") + "\n" if any(key == "I3" for key, _ in told) else ""
-        reply = prompts.fill("reply", used=used)
+        reply = prompts.fill("reply", used=used, edits=_edits(view))
         sections = [*(text for _, text in told), f"# What to do\n\n{instruction}", reply]
         return make_prompt(prompts.fill("system"), "\n\n".join(sections) + "\n"), tuple(
             key for key, _ in told
         )
+
+
+def _edits(view: View) -> str:
+    """How to change a kernel that is shown; nothing where the reply has to be a file of its own."""
+    shown = view.failure or next(iter(view.parents), None)
+    return "" if shown is None else "\n\n" + prompts.fill("reply_edits", number=str(shown.number))
 
 
 def make_prompt(system: str, user: str) -> Prompt:
