@@ -22,6 +22,7 @@ TABLE = {
     "funsearch": ({"I1", "I2", "history"}, {"I3", "I4"}),
     "ai-cuda-engineer": ({"I1", "I2", "I3", "history"}, {"I4"}),
     "best-of-n": ({"I1"}, {"I2", "I3", "I4", "history"}),
+    "guided": ({"I1", "I2", "I3", "history", "profile", "repair"}, {"I4"}),
 }
 HEADINGS = {
     "I1": "# Task",
@@ -29,6 +30,8 @@ HEADINGS = {
     "I3": "# Insights",
     "I4": "# Techniques",
     "history": "# Everything tried so far",
+    "profile": "# Profile",
+    "repair": "# A candidate that failed",
 }
 OPERATORS = {
     "free": {"free"},
@@ -38,6 +41,7 @@ OPERATORS = {
     "funsearch": {"complete"},
     "ai-cuda-engineer": {"convert", "translate", "evolve", "retrieve"},
     "best-of-n": {"sample"},
+    "guided": {"plan", "bottleneck", "combine", "parametrise", "repair"},
 }
 
 
@@ -54,7 +58,8 @@ def mixed(request: Request) -> str | Exception:
     if number % 9 == 0:
         return reply(f"twin{number}", time=80, build="twin")
     outcome = random.choice(["valid", "valid", "valid", "wrong", "compile_error", "race"])
-    return reply(f"k{number}", f"idea {number}", outcome=outcome, time=100 - number)
+    bound = random.choice(["dram", "lsu", "fma"])
+    return reply(f"k{number}", f"idea {number}", outcome=outcome, time=100 - number, bound=bound)
 
 
 def run_all(path: Path, method: str, answer: object = mixed, **how: object) -> tuple[Outcomes, Answers]:
@@ -141,6 +146,9 @@ def test_parents_are_distinct_and_as_many_as_the_operator_takes(method: str, tmp
     valid = {row[0] for row in done.rows("number", "outcome = 'valid'")}
     for number, operator, after in done.rows("number, operator, after", "number > 0"):
         parents = lineage.get(number, [])
+        if operator == "repair":
+            assert len(parents) == 1
+            continue
         assert len(parents) == len(set(parents)) <= most[operator]
         assert all(parent in valid for parent in parents)
         assert all(parent <= after for parent in parents), "a parent was settled before its child was planned"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evoengineer.search.populations import Elites, Islands, Population, SingleBest
+from evoengineer.search.populations import Cells, Elites, Islands, Population, SingleBest
 from evoengineer.search.populations.islands import softmax
 from evoengineer.search.records import Member
 
@@ -29,7 +29,7 @@ def fill(population: Population, values: list[float]) -> list[Member]:
 
 
 @given(times, st.integers(0, 6), st.integers(0, 1000))
-@pytest.mark.parametrize("kind", ["single", "elites", "islands"])
+@pytest.mark.parametrize("kind", ["single", "elites", "islands", "cells"])
 def test_parents_are_distinct_members_best_first(
     kind: str, values: list[float], count: int, seed: int
 ) -> None:
@@ -37,6 +37,7 @@ def test_parents_are_distinct_members_best_first(
         "single": SingleBest(),
         "elites": Elites(4),
         "islands": Islands(3, reset_every=7, migrate_every=5),
+        "cells": Cells(),
     }[kind]  # type: ignore[assignment]
     members = fill(population, values)
     choice = population.choose(count, Random(seed))

@@ -343,7 +343,10 @@ def _loop(
         judge=judge,
         budget=budget,
         options=LoopOptions(
-            workers=settings.concurrency, stall_trials=settings.stop_after, target_speedup=settings.target
+            workers=settings.concurrency,
+            stall_trials=settings.stop_after,
+            target_speedup=settings.target,
+            enough_light=settings.enough,
         ),
         observer=observer,
         ended=run.ending,

@@ -227,6 +227,8 @@ class Loop:
             self._builds[settled.verdict.build] = BASELINE_NUMBER
         self.progress.improved(self.state.best)
         self.observer.settled(None, settled, self.progress)
+        if self.options.enough_light is not None:  # a baseline can be near enough
+            self._check_ends()
 
     # -- planning -----------------------------------------------------------------------------------------
 
@@ -422,6 +424,7 @@ class Loop:
     def _check_ends(self) -> None:
         options, progress = self.options, self.progress
         speedup = 0.0 if progress.best is None else progress.best.speedup or 0.0
+        light = 0.0 if progress.best is None else progress.best.light_share or 0.0
         stalled = progress.trials - progress.best_trial
         if self._repeats >= options.most_repeats:
             self._end(
@@ -434,8 +437,17 @@ class Loop:
             )
         elif options.target_speedup is not None and speedup >= options.target_speedup:
             self._end(Ending.TARGET, f"the speedup asked for is reached: {speedup:.2f}x")
+        elif options.enough_light is not None and light >= options.enough_light:
+            self._end(
+                Ending.ENOUGH,
+                f"the best kernel reaches {light:.0%} of the speed of light: {self._unused()} trials are not needed",
+            )
         elif options.stall_trials is not None and stalled >= options.stall_trials:
             self._end(Ending.STALLED, f"no better kernel in {stalled} trials")
+
+    def _unused(self) -> int:
+        """Trials that are neither charged nor under way."""
+        return max(0, (self.progress.limit or 0) - self.progress.trials - len(self._work))
 
     def _end(self, ending: Ending, reason: str) -> None:
         """Plan nothing more; what is under way is finished."""

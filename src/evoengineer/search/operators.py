@@ -20,6 +20,7 @@ from evoengineer.search.guidance import (
     TaskContext,
     View,
 )
+from evoengineer.search.profile_guidance import Profile
 from evoengineer.search.records import Prompt
 
 
@@ -118,6 +119,13 @@ EVOLVE = Operator("evolve", 5, (_TASK, Solutions(), History(), Insights(3)), "ev
 RETRIEVE = Operator(
     "retrieve", 5, (_TASK, Solutions(), History(), Insights(3)), "retrieve", least=1, source=Parents.SIMILAR
 )
+
+# Guided: by measurement. With two parents, `Cells` gives kernels whose bottlenecks differ.
+_MEASURED = (_CURRENT, Profile(), History(), Insights(3))
+PLAN = Operator("plan", 1, _MEASURED, "plan", least=0)
+BOTTLENECK = Operator("bottleneck", 1, _MEASURED, "bottleneck")
+COMBINE = Operator("combine", 2, (_TASK, Solutions(), Profile(), History(), Insights(3)), "combine")
+PARAMETRISE = Operator("parametrise", 1, _MEASURED, "parametrise")
 
 # The control: the same prompt every time, nothing carried over
 SAMPLE = Operator("sample", 0, (_TASK,), "free")

@@ -12,6 +12,7 @@ from random import Random
 
 from evoengineer.judge.verdict import Outcome
 from evoengineer.search import failing, knowledge
+from evoengineer.search.credit import Credit, reward
 from evoengineer.search.embedding import SimilarKernels
 from evoengineer.search.guidance import View
 from evoengineer.search.insights import InsightBook, Use
@@ -43,6 +44,7 @@ class SearchState:
         self.seed = seed
         self.population = method.population()
         self.insights = InsightBook()
+        self.credit = Credit()
         self.best: Member | None = None
         self.settled_count = 0  # the baseline not counted
         self._similar = SimilarKernels()
@@ -87,12 +89,23 @@ class SearchState:
     ) -> tuple[Operator, tuple[Member, ...], int, Failure | None]:
         if self.method.repair and self._failures:
             return REPAIR, (), 0, self._failures[0]
-        operator = self.method.operator(number)
+        operator = self._scheduled(number, random)
         parents, island = self._parents(operator, random)
         if len(parents) < operator.fewest:
             operator, parents = self.method.fallback, ()
             parents, island = self._parents(operator, random)
         return operator, parents, island, None
+
+    def _scheduled(self, number: int, random: Random) -> Operator:
+        """The method's next operator, in turn or by credit."""
+        if not self.method.adaptive or number <= len(self.method.opening):
+            return self.method.operator(number)
+        # One that lacks parents would give way to the fallback and never earn a standing of its own.
+        cycle = [each for each in self.method.cycle if self._can_work(each)] or [self.method.fallback]
+        return cycle[self.credit.choose([each.name for each in cycle], random)]
+
+    def _can_work(self, operator: Operator) -> bool:
+        return len(self._parents(operator, Random(0))[0]) >= operator.fewest
 
     def _parents(self, operator: Operator, random: Random) -> tuple[tuple[Member, ...], int]:
         if operator.source is Parents.SIMILAR and self.best is not None:
@@ -120,6 +133,7 @@ class SearchState:
         """Fold: a proposal was settled."""
         self.settled_count += 1
         depth = self._repairs.pop(plan.number, 0)
+        self._credit(plan, settled)
         if settled.kind is not Kind.TRIAL or settled.verdict is None:
             return
         use = self.use_of(plan, settled)
@@ -151,6 +165,18 @@ class SearchState:
             timing.time_us,
             self._labels.get(parent, ""),
         )
+
+    def _credit(self, plan: Plan, settled: Settled) -> None:
+        """A call without an answer says nothing about the operator; a repeated kernel was a trial for nothing."""
+        if settled.kind is Kind.FAILED:
+            return
+        timing = settled.verdict.timing if settled.verdict else None
+        paid = reward(
+            valid=timing is not None,
+            best_us=self.best.time_us if self.best else None,
+            time_us=timing.time_us if timing else None,
+        )
+        self.credit.settled(plan.operator, paid)
 
     def _note_tried(self, plan: Plan, settled: Settled) -> None:
         assert settled.verdict is not None
