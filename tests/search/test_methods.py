@@ -15,15 +15,24 @@ from evoengineer.search.methods import METHODS, method_names
 
 # method -> (keys that some prompt must carry, keys that no prompt may carry)
 TABLE = {
-    "free": ({"I1"}, {"I2", "I3", "I4"}),
-    "insight": ({"I1", "I3"}, {"I2", "I4"}),
-    "full": ({"I1", "I2", "I3"}, {"I4"}),
-    "solution": ({"I1", "I2"}, {"I3", "I4"}),
-    "funsearch": ({"I1", "I2"}, {"I3", "I4"}),
-    "ai-cuda-engineer": ({"I1", "I2", "I3"}, {"I4"}),
-    "best-of-n": ({"I1"}, {"I2", "I3", "I4"}),
+    "free": ({"I1"}, {"I2", "I3", "I4", "history"}),
+    "insight": ({"I1", "I3"}, {"I2", "I4", "history"}),
+    "full": ({"I1", "I2", "I3", "history"}, {"I4"}),
+    "solution": ({"I1", "I2", "history"}, {"I3", "I4"}),
+    "funsearch": ({"I1", "I2", "history"}, {"I3", "I4"}),
+    "ai-cuda-engineer": ({"I1", "I2", "I3", "history"}, {"I4"}),
+    "best-of-n": ({"I1"}, {"I2", "I3", "I4", "history"}),
+    "guided": ({"I1", "I2", "I3", "history", "profile", "repair"}, {"I4"}),
 }
-HEADINGS = {"I1": "# Task", "I2": "# Earlier solutions", "I3": "# Insights", "I4": "# Techniques"}
+HEADINGS = {
+    "I1": "# Task",
+    "I2": "# Earlier solutions",
+    "I3": "# Insights",
+    "I4": "# Techniques",
+    "history": "# Everything tried so far",
+    "profile": "# Profile",
+    "repair": "# A candidate that failed",
+}
 OPERATORS = {
     "free": {"free"},
     "insight": {"insight"},
@@ -32,6 +41,7 @@ OPERATORS = {
     "funsearch": {"complete"},
     "ai-cuda-engineer": {"convert", "translate", "evolve", "retrieve"},
     "best-of-n": {"sample"},
+    "guided": {"plan", "bottleneck", "combine", "parametrise", "repair"},
 }
 
 
@@ -48,7 +58,8 @@ def mixed(request: Request) -> str | Exception:
     if number % 9 == 0:
         return reply(f"twin{number}", time=80, build="twin")
     outcome = random.choice(["valid", "valid", "valid", "wrong", "compile_error", "race"])
-    return reply(f"k{number}", f"idea {number}", outcome=outcome, time=100 - number)
+    bound = random.choice(["dram", "lsu", "fma"])
+    return reply(f"k{number}", f"idea {number}", outcome=outcome, time=100 - number, bound=bound)
 
 
 def run_all(path: Path, method: str, answer: object = mixed, **how: object) -> tuple[Outcomes, Answers]:
@@ -135,6 +146,9 @@ def test_parents_are_distinct_and_as_many_as_the_operator_takes(method: str, tmp
     valid = {row[0] for row in done.rows("number", "outcome = 'valid'")}
     for number, operator, after in done.rows("number, operator, after", "number > 0"):
         parents = lineage.get(number, [])
+        if operator == "repair":
+            assert len(parents) == 1
+            continue
         assert len(parents) == len(set(parents)) <= most[operator]
         assert all(parent in valid for parent in parents)
         assert all(parent <= after for parent in parents), "a parent was settled before its child was planned"
@@ -171,8 +185,8 @@ def test_full_shows_at_most_three_insights_with_what_came_of_them(tmp_path: Path
     ]
     assert sections
     assert max(section.count("\n- ") for section in sections) == 3
-    assert any("(helped;" in section for section in sections)
-    assert any("(did not work;" in section for section in sections)
+    assert any("(helped:" in section for section in sections)
+    assert any("(did not work:" in section for section in sections)
 
 
 def test_repair_shows_the_model_its_own_failure(tmp_path: Path) -> None:

@@ -13,16 +13,19 @@ from tests.search.runs import Answers, evolve
 from tests.search.scripted import kernel, profile_of, reply, task, verdict_of
 
 from evoengineer.errors import UsageError
-from evoengineer.judge.verdict import Outcome
+from evoengineer.judge.verdict import Outcome, Verdict
+from evoengineer.propose.protocol import Request
+from evoengineer.propose.uses import used_insights
 from evoengineer.search import knowledge, prompts
 from evoengineer.search.embedding import SimilarKernels, embed
+from evoengineer.search.failing import told
 from evoengineer.search.guidance import View
 from evoengineer.search.insights import KEPT, InsightBook, Use
 from evoengineer.search.methods import METHODS, find_method
-from evoengineer.search.operators import FREE
+from evoengineer.search.operators import FREE, INSIGHT, MUTATE
 from evoengineer.search.records import Member
 from evoengineer.search.settings import NAMES, read_file, resolve
-from evoengineer.search.task import Task
+from evoengineer.search.task import Task, describe_light, describe_timing
 from evoengineer.sim.timing.profile import Finding, FindingKind
 
 # -- prompts ---------------------------------------------------------------------------------------------
@@ -39,9 +42,81 @@ def test_every_operator_has_its_template_and_every_template_is_used() -> None:
 def test_i1_tells_card_cuda_reference_shapes_constraints_and_baseline_time() -> None:
     prompt, keys = FREE.prompt(View(task().with_baseline_time(42.5)))
     assert keys == ("I1",)
+    assert "speed of light" not in prompt.user, "unknown on this device"
     for part in ("Toy card", "CUDA version 13.0", "def reference(x)", "x: float32 tensor [4, 4]", "PYBIND11_MODULE",
                  "rows=7", "takes 42.50 us (simulated)", "Errors up to 1e-4"):  # fmt: skip
         assert part in prompt.user
+
+
+def test_i1_tells_what_is_allowed_what_a_time_means_and_how_much_headroom_there_is() -> None:
+    light_us, reason = describe_light("sim:rtx4090", 67_108_864, 0, "float32")
+    assert light_us == pytest.approx(66.58, abs=0.01)
+    about = task(timing=describe_timing("sim:rtx4090"), light_us=light_us, light_reason=reason)
+    prompt, _ = FREE.prompt(View(about.with_baseline_time(2 * light_us)))
+    for part in ("Plain `<<<grid, block>>>` launches are right", "inline PTX", "`cuda_pipeline.h`",
+                 "counter or workspace that the kernel itself resets", "fast path for the bench sizes",
+                 "Times are simulated", "L2 included, are cold", "An empty kernel costs about 2.2 us",
+                 "`torch::zeros` is", "is 66.58 us: 67.11 MB", "Memory traffic is the limit",
+                 "at most 2.00x the baseline's speed"):  # fmt: skip
+        assert part in prompt.user, part
+    assert describe_light("cuda:0", 1.0, 1.0, "float32") == (None, "")
+    assert "measured" in describe_timing("cuda:0")[0]
+
+
+def test_arithmetic_can_be_the_light() -> None:
+    light_us, reason = describe_light("sim:rtx4090", 1000.0, 1e12, "float32")
+    assert light_us is not None
+    assert light_us > 1000
+    assert reason.endswith("Arithmetic is the limit")
+
+
+def test_a_shown_kernel_has_its_label_light_and_profile() -> None:
+    parent = Member(
+        4, "__global__ x", "tiled", "", 50.0, (50, 50), 2.0, profile="bound by DRAM", light_us=40.0
+    )
+    for operator in (FREE, MUTATE):
+        prompt, _ = operator.prompt(View(task(), parents=(parent,)))
+        assert 'ernel 4, "tiled"' in prompt.user
+        assert "50.00 us (simulated), 2.00x the baseline's speed, 80% of the speed of light" in prompt.user
+        assert "Its profile:\nbound by DRAM" in prompt.user
+
+
+def test_the_reply_asks_for_used_insights_exactly_when_some_are_shown() -> None:
+    insight = InsightBook().add("idea", Use(3, Outcome.VALID, 1.5))
+    assert insight is not None
+    with_some, _ = INSIGHT.prompt(View(task(), insights=(insight,)))
+    without, _ = INSIGHT.prompt(View(task()))
+    assert "\nused: " in with_some.user
+    assert "\nused: " not in without.user
+
+
+def test_history_lists_everything_with_its_time_and_failures_with_their_stage(tmp_path: Path) -> None:
+    def answer(request: Request) -> str:
+        outcome = "timed_out" if request.number == 2 else "valid"
+        return reply(f"k{request.number}", time=100 - 10 * request.number, outcome=outcome)
+
+    answers = Answers(answer)
+    evolve(tmp_path, answers, method="full", trials=8, lookahead=1)
+    last = answers.prompt(8)
+    assert '- kernel 1, "k1": 90.00 us, 1.11x the baseline\'s speed' in last
+    assert '- kernel 2, "k2": failed: timed_out: scripted timed_out' in last
+    assert 'kernel 5, "k5" (from kernel ' in last
+    assert last.count("\n- kernel ") == 7
+    assert "# Everything tried" not in answers.prompt(1)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        (Verdict(Outcome.TIMED_OUT, "too slow"), "timed_out (compiling): too slow"),
+        (Verdict(Outcome.TIMED_OUT, "a deadlock (case n=1)", details={"where": "case n=1"}, build="b"),
+         "timed_out: a deadlock (case n=1)"),
+        (Verdict(Outcome.WRONG, "differs", details={"where": "case n=2"}, build="b"), "wrong (case n=2): differs"),
+        (Verdict(Outcome.CRASHED, "signal", build="b"), "crashed: signal"),
+    ],
+)  # fmt: skip
+def test_a_failure_is_told_with_its_stage(verdict: Verdict, text: str) -> None:
+    assert told(verdict) == text
 
 
 def test_code_may_contain_dollars() -> None:
@@ -114,8 +189,8 @@ def test_insights_that_helped_come_first_and_one_failed_one_says_so() -> None:
     for seed in range(20):
         chosen = book.choose(3, Random(seed))
         assert [insight.failed for insight in chosen] == [False, False, True]
-        assert "did not work; failed in proposal 9: compile_error" in chosen[-1].shown()
-        assert "(helped;" in chosen[0].shown()
+        assert "(did not work: kernel 9 failed: compile_error" in chosen[-1].shown()
+        assert "(helped: kernel" in chosen[0].shown()
 
 
 def test_later_uses_change_what_an_insight_is_worth() -> None:
@@ -125,7 +200,38 @@ def test_later_uses_change_what_an_insight_is_worth() -> None:
         book.used(1, Use(number, Outcome.WRONG, None))
     assert book[1].worth < 0
     assert not book[1].failed
-    assert "made little difference; failed in proposal 4: wrong" in book[1].shown()
+    assert "; used 3 more times, 3 failed" in book[1].shown()
+
+
+@pytest.mark.parametrize(
+    ("gain", "mark"),
+    [(1.5, "helped"), (1.0004, "made no difference"), (0.995, "made no difference"), (0.9, "made it slower")],
+)
+def test_words_and_figures_of_an_insight_agree(gain: float, mark: str) -> None:
+    use = Use(3, Outcome.VALID, gain, 90.0, 90.0 / gain, 'kernel 1, "tiled"')
+    insight = InsightBook().add("idea", use)
+    assert insight is not None
+    shown = insight.shown()
+    assert shown.startswith(f"[3] ({mark}: kernel 3 has {gain:.2f}x the speed of its parent (kernel 1, ")
+    assert f"90.00 us to {90.0 / gain:.2f} us" in shown
+
+
+def test_an_insight_does_not_inherit_the_result_of_a_proposal_that_only_saw_it(tmp_path: Path) -> None:
+    def answer(request: Request) -> str:
+        said = "used: 1\n" if request.number == 2 else "used: none\n"
+        return said + reply(f"k{request.number}", f"idea {request.number}", time=100 - 10 * request.number)
+
+    done = evolve(tmp_path, Answers(answer), method="insight", trials=8, lookahead=1)
+    book = done.loop.state.insights
+    assert [use.number for use in book[1].later] == [2]
+    assert not any(book[number].later for number in range(2, 9))
+
+
+def test_the_numbers_of_used_insights_are_read_outside_the_code() -> None:
+    code = "```cuda\n// used: 99\n__global__\n```\n"
+    assert used_insights(f"name: x\n**Used:** [3], 7 and 3\n{code}") == (3, 7)
+    assert used_insights(f"used: none\n{code}") == ()
+    assert used_insights(code) == ()
 
 
 def test_the_book_forgets_the_worst_and_stays_small() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evoengineer.search.populations import Elites, Islands, Population, SingleBest
+from evoengineer.search.populations import Cells, Elites, Islands, Population, SingleBest
 from evoengineer.search.populations.islands import softmax
 from evoengineer.search.records import Member
 
@@ -29,7 +29,7 @@ def fill(population: Population, values: list[float]) -> list[Member]:
 
 
 @given(times, st.integers(0, 6), st.integers(0, 1000))
-@pytest.mark.parametrize("kind", ["single", "elites", "islands"])
+@pytest.mark.parametrize("kind", ["single", "elites", "islands", "cells"])
 def test_parents_are_distinct_members_best_first(
     kind: str, values: list[float], count: int, seed: int
 ) -> None:
@@ -37,6 +37,7 @@ def test_parents_are_distinct_members_best_first(
         "single": SingleBest(),
         "elites": Elites(4),
         "islands": Islands(3, reset_every=7, migrate_every=5),
+        "cells": Cells(),
     }[kind]  # type: ignore[assignment]
     members = fill(population, values)
     choice = population.choose(count, Random(seed))
@@ -61,8 +62,22 @@ def test_single_best_and_elites_keep_the_fastest(values: list[float]) -> None:
 
 def test_elites_draw_both_parents_without_replacement() -> None:
     elites = Elites(4)
-    fill(elites, [50.0])
+    fill(elites, [50.0, 60.0])
     assert all(len(elites.choose(2, Random(seed)).parents) == 2 for seed in range(50))
+
+
+def test_the_baseline_is_no_second_parent_once_a_faster_kernel_exists() -> None:
+    slower, faster = Elites(4), Elites(4)
+    fill(slower, [150.0, 160.0])
+    fill(faster, [50.0, 160.0])
+    pairs = [{each.number for each in slower.choose(2, Random(seed)).parents} for seed in range(50)]
+    assert {0, 1} in pairs, "it is the best there is"
+    assert all(
+        {each.number for each in faster.choose(2, Random(seed)).parents} == {1, 2} for seed in range(50)
+    )
+    only = Elites(4)
+    fill(only, [50.0])
+    assert [each.number for each in only.choose(2, Random(0)).parents] == [1]
 
 
 def test_every_elite_is_drawn_sometimes_and_the_best_most_often() -> None:

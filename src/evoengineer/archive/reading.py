@@ -292,12 +292,12 @@ def exchange(archive: Archive, run: str, number: int) -> tuple[str, str, str | N
 
 
 def insight_uses(archive: Archive, run: str) -> list[tuple[int, str, str, float | None, int]]:
-    """Insights of a run: origin, text, outcome, gain, number of later uses."""
+    """Insights of a run: origin, text, outcome, gain, number of later proposals that say they used it."""
     return [
         tuple(row)
         for row in archive.connection.execute(
             "SELECT i.number, i.text, i.outcome, i.gain, count(u.number) FROM insights i"
-            " LEFT JOIN insight_uses u ON u.run = i.run AND u.insight = i.number"
+            " LEFT JOIN insight_uses u ON u.run = i.run AND u.insight = i.number AND u.outcome IS NOT NULL"
             " WHERE i.run = ? GROUP BY i.number ORDER BY i.number",
             (run,),
         )

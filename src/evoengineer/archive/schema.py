@@ -134,7 +134,7 @@ CREATE TABLE insight_uses (
   number INTEGER NOT NULL,            -- the proposal whose prompt showed it
   place INTEGER NOT NULL,
   insight INTEGER NOT NULL,
-  outcome TEXT,                       -- NULL until that proposal is settled
+  outcome TEXT,                       -- NULL unless that proposal is settled and says it used it
   gain REAL,
   PRIMARY KEY (run, number, place)
 ) STRICT, WITHOUT ROWID;

@@ -22,6 +22,7 @@ from evoengineer.archive.store import Archive, RunRecord
 from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Attempt, Estimate, Reply, Usage
+from evoengineer.propose.uses import used_insights
 from evoengineer.search.insights import Use
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Prompt, Restored, Settled, Tuned
 
@@ -135,10 +136,11 @@ class RunJournal:
         self._settle(db, settled, build)
         if use is not None:
             outcome = str(use.outcome)
-            if plan.insights:
-                db.execute(
-                    "UPDATE insight_uses SET outcome = ?, gain = ? WHERE run = ? AND number = ?",
-                    (outcome, use.gain, self.run.id, plan.number),
+            said = [(outcome, use.gain, self.run.id, plan.number, insight) for insight in settled.used]
+            if plan.insights and said:  # those that were shown only keep no outcome
+                db.executemany(
+                    "UPDATE insight_uses SET outcome = ?, gain = ? WHERE run = ? AND number = ? AND insight = ?",
+                    said,
                 )
             if settled.thought:
                 db.execute(
@@ -319,6 +321,7 @@ def _restored(
             tokens=row["tokens"],
             nano_usd=row["nano_usd"],
             improved=bool(row["improved"]),
+            used=used_insights(row["text"]) if row["text"] else (),
         )
     return Restored(
         plan=plan,

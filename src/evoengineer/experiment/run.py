@@ -30,7 +30,7 @@ from evoengineer.search.loop import Loop
 from evoengineer.search.methods import Method, blaming, find_method
 from evoengineer.search.settings import Settings, resolve
 from evoengineer.search.state import SearchState
-from evoengineer.search.task import Task, describe_card, describe_value
+from evoengineer.search.task import Task, describe_card, describe_light, describe_timing, describe_value
 from evoengineer.user_files import check_writable, is_file, read_text
 from evoengineer.version import __version__
 
@@ -284,7 +284,9 @@ def gather_task(settings: Settings) -> Task:
     description = describe(settings)
     problem = description.problem
     version = ".".join(str(part) for part in find_toolchain().version[:2])
-    bounds = ", ".join(f"{bound:g} for {dtype}" for dtype, bound in problem.tolerance.relative.items())
+    light_us, light_reason = describe_light(
+        settings.device, description.moved_bytes(), description.least_flops(), _dtype(description)
+    )
     return Task(
         name=problem.name,
         title=problem.title,
@@ -295,9 +297,12 @@ def gather_task(settings: Settings) -> Task:
         device=settings.device,
         card=describe_card(settings.device),
         cuda=version,
-        tolerance=f"Results are compared with a float64 reference; largest relative error: {bounds}.",
+        tolerance=_tolerance(description),
         baseline=_baseline_text(description),
         simulated=DeviceName.parse(settings.device).simulated,
+        timing=describe_timing(settings.device),
+        light_us=light_us,
+        light_reason=light_reason,
     )
 
 
@@ -311,6 +316,23 @@ def _baseline_text(description: Description) -> str:
         return in_one_file(text, description.signature()) if is_inline(text) else text
     except Unreadable as error:
         raise UsageError(f"baseline {path}: {error}") from None
+
+
+def _tolerance(description: Description) -> str:
+    """What is compared with what, and how near it must be, for the types that the results have."""
+    tolerance = description.problem.tolerance
+    types = dict.fromkeys(str(each["dtype"]) for each in description.outputs if "dtype" in each)
+    bounds = ", ".join(f"{tolerance.bound(dtype):g} for {dtype}" for dtype in types)
+    return (
+        "Every element of the results is compared with a float64 reference. Its error is divided by the element's "
+        "own magnitude plus the RMS of that result; this relative error may be at most "
+        f"{bounds or 'as usual'} (0 is exact), and at most {tolerance.times_pytorch:g} times the error that PyTorch "
+        "itself makes in the same type."
+    )
+
+
+def _dtype(description: Description) -> str:
+    return next((str(each["dtype"]) for each in description.arguments if "dtype" in each), "float32")
 
 
 def settings_of(run: RunRecord) -> Settings:
@@ -444,6 +466,7 @@ def _loop(
             stall_trials=settings.stop_after,
             target_speedup=settings.target,
             tune=settings.tune,
+            enough_light=settings.enough,
         ),
         observer=observer,
         ended=run.ending,

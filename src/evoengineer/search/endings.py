@@ -10,11 +10,12 @@ from evoengineer.search.progress import Progress
 
 
 class Ending(StrEnum):
-    """Why a run ended. All but `FINISHED` and the two early stops can be resumed to the full budget."""
+    """Why a run ended. All but `FINISHED` and the early stops can be resumed to the full budget."""
 
     FINISHED = "finished"  # all trials are charged
     STALLED = "stalled"  # no better kernel for a while (early stop)
     TARGET = "target"  # the speedup asked for is reached (early stop)
+    ENOUGH = "enough"  # the share of the speed of light asked for is reached (early stop)
     BUDGET = "budget"  # tokens, cost or time do not allow another call
     REPEATS = "repeats"  # the proposer only repeats itself
     PROPOSER = "proposer"  # the proposer gives no answers
@@ -29,7 +30,7 @@ class Ending(StrEnum):
     @property
     def status(self) -> str:
         """As the archive has it: `finished` or `stopped`."""
-        done = self in (Ending.FINISHED, Ending.STALLED, Ending.TARGET)
+        done = self in (Ending.FINISHED, Ending.STALLED, Ending.TARGET, Ending.ENOUGH)
         return "finished" if done else "stopped"
 
 
@@ -43,6 +44,7 @@ class LoopOptions:
     stall_trials: int | None = None  # stop after so many trials without a better kernel
     target_speedup: float | None = None
     tune: int = 0  # evaluations of the best kernel's knobs after the trials
+    enough_light: float | None = None  # stop at this share of the speed of light
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
     I1  TaskContext   the card, CUDA version, reference, shapes, constraints, the baseline's time; with
                       `current`, also the kernel that is to be improved
-    I2  Solutions     earlier kernels with their times
+    I2  Solutions     earlier kernels with their times and short profiles
+    history  History  one line for everything that was tried, failures included; for methods that show history
     I3  Insights      reasons that were given before, each with what came of it
     I4  Knowledge     techniques for what limits the kernel at hand
     repair  Evidence  the candidate's own failure: compiler messages, wrong results
@@ -19,8 +20,10 @@ from typing import Protocol
 from evoengineer.search.insights import Insight
 from evoengineer.search.knowledge import Technique
 from evoengineer.search.prompts import fill
-from evoengineer.search.records import Failure, Member
+from evoengineer.search.records import BASELINE_NUMBER, Failure, Member, Tried
 from evoengineer.search.task import Task, listed
+
+BASELINE_LABEL = f'kernel {BASELINE_NUMBER}, "baseline"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class View:
     insights: tuple[Insight, ...] = ()
     knowledge: tuple[Technique, ...] = ()
     failure: Failure | None = None
+    tried: tuple[Tried, ...] = ()  # the newest last
+    tried_before: int = 0  # older ones that are no longer listed
 
 
 class Guidance(Protocol):
@@ -65,7 +70,7 @@ class TaskContext:
             kernel = view.parents[0]
             return text + "\n\n" + fill("current", **_kernel_values(kernel))
         if self.baseline and task.baseline:
-            return text + "\n\n" + fill("baseline", code=task.baseline.strip())
+            return text + "\n\n" + fill("baseline", label=BASELINE_LABEL, code=task.baseline.strip())
         return text
 
 
@@ -86,6 +91,21 @@ class Solutions:
             for place, member in enumerate(ordered, 1)
         ]
         return fill("solutions", solutions="\n\n".join(shown)) if shown else ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything tried so far, a line each: identical ideas need not be had twice."""
+
+    @property
+    def key(self) -> str:
+        return "history"
+
+    def render(self, view: View) -> str:
+        if not view.tried:
+            return ""
+        before = f"({view.tried_before} older ones are not listed.)\n" if view.tried_before else ""
+        return fill("history", before=before, tried=listed([each.text() for each in view.tried]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +159,9 @@ class Evidence:
             evidence = evidence[: self.longest] + "\n[shortened]"
         return fill(
             "failure",
+            label=f'Kernel {failure.number}, "{failure.name}"',
             outcome=str(failure.outcome),
+            stage=f" ({failure.stage})" if failure.stage and failure.stage not in failure.summary else "",
             summary=failure.summary.strip(),
             evidence=evidence,
             code=failure.source.strip(),
@@ -159,6 +181,7 @@ def _task_text(task: Task) -> str:
         card=listed(task.card),
         cuda=task.cuda,
         tolerance=task.tolerance,
+        timing=listed(task.timing) or "- as the device tells it",
         baseline_time=_baseline_time(task),
     )
 
@@ -167,15 +190,21 @@ def _kernel_values(member: Member) -> dict[str, str]:
     time = f"{member.time_us:.2f} us{' (simulated)' if member.simulated else ''}"
     if member.speedup is not None:
         time += f", {member.speedup:.2f}x the baseline's speed"
-    return {
-        "name": member.name or f"kernel {member.number}",
-        "time": time,
-        "code": member.source.strip(),
-    }
+    if member.light_share is not None:
+        time += f", {member.light_share:.0%} of the speed of light"
+    profile = f"\n\nIts profile:\n{member.profile.strip()}" if member.profile.strip() else ""
+    return {"label": member.label, "time": time, "profile": profile, "code": member.source.strip()}
 
 
 def _baseline_time(task: Task) -> str:
-    if task.baseline_us is None:
-        return "No baseline kernel was timed."
     label = " (simulated)" if task.simulated else ""
-    return f"The baseline kernel takes {task.baseline_us:.2f} us{label} on the bench case."
+    known = "No baseline kernel was timed."
+    if task.baseline_us is not None:
+        known = f"The baseline kernel takes {task.baseline_us:.2f} us{label} on the bench case."
+    if task.light_us is None:
+        return known
+    light = f"The speed of light, the least possible time, is {task.light_us:.2f} us: {task.light_reason}."
+    if task.baseline_us is None:
+        return f"{known} {light}"
+    headroom = task.baseline_us / task.light_us
+    return f"{known} {light} So at most {headroom:.2f}x the baseline's speed can be reached."

@@ -1,9 +1,10 @@
-"""I3: insights, the reasons that proposals gave, each with what happened when it was used.
+"""I3: insights, the reasons that proposals gave, each with a record of paired evidence.
 
-An insight begins as the thought of a charged proposal and keeps a record: the verdict and the gain of the
-proposal it came from, and of every later one that was shown it. Those whose record is good are shown first;
-one that failed is shown at most once per prompt, and says so. The book remembers a bounded number, so that
-the work per trial stays flat; the archive keeps them all.
+An insight begins as the thought of a charged proposal. Its record is what happened to the kernel it came from,
+against that kernel's parent, and to later proposals that say they used it (`used:` in the reply). Being shown is
+no evidence: the text of a design that was replaced must not inherit its successor's speed. Those whose record is
+good are shown first; one that failed is shown at most once per prompt, and says so. The book remembers a bounded
+number, so that the work per trial stays flat; the archive keeps them all.
 """
 
 from __future__ import annotations
@@ -17,23 +18,40 @@ from evoengineer.judge.verdict import Outcome
 
 KEPT = 48
 LONGEST = 600  # characters of a thought that are worth showing
+NOTICEABLE = 0.01  # a gain or loss below 1% is no difference
 _FAILURE = math.log(0.5)  # how a failed use counts, next to ln(gain) of a valid one
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One proposal that carried the insight."""
+    """One proposal that was built on the insight, paired with its parent."""
 
     number: int
     outcome: Outcome
     gain: float | None  # speedup over its best parent; None when not valid
+    before_us: float | None = None  # that parent's time
+    after_us: float | None = None
+    parent: str = ""  # its label
+    reason: str = ""  # outcome, stage and reason of a failure
+
+    @property
+    def mark(self) -> str:
+        """What it did, in words that cannot contradict the figures."""
+        if self.gain is None:
+            return "did not work"
+        if self.gain > 1.0 + NOTICEABLE:
+            return "helped"
+        return "made it slower" if self.gain < 1.0 - NOTICEABLE else "made no difference"
 
     def text(self) -> str:
         """As a prompt tells it."""
         if self.gain is None:
-            return f"failed in proposal {self.number}: {self.outcome}"
-        word = "faster" if self.gain > 1.0 else "no faster"
-        return f"proposal {self.number}: {word}, {self.gain:.2f}x its parent"
+            return f"kernel {self.number} failed: {self.reason or self.outcome}"
+        times = ""
+        if self.before_us is not None and self.after_us is not None:
+            times = f", {self.before_us:.2f} us to {self.after_us:.2f} us"
+        parent = self.parent or "the baseline"
+        return f"kernel {self.number} has {self.gain:.2f}x the speed of its parent ({parent}{times})"
 
 
 @dataclass(slots=True)
@@ -43,7 +61,7 @@ class Insight:
     number: int  # the proposal it came from
     text: str
     origin: Use
-    later: deque[Use] = field(default_factory=lambda: deque(maxlen=8))
+    later: deque[Use] = field(default_factory=lambda: deque(maxlen=8))  # by proposals that say so
 
     failed: bool = True  # never part of a valid kernel
     worth: float = 0.0  # mean of ln(gain) over its uses
@@ -61,10 +79,19 @@ class Insight:
         self.worth = sum(_FAILURE if use.gain is None else math.log(use.gain) for use in uses) / len(uses)
 
     def shown(self) -> str:
-        """As a prompt tells it: how it fared, then the text."""
-        mark = "did not work" if self.failed else "helped" if self.worth > 0 else "made little difference"
-        latest = self.later[-1] if self.later else self.origin
-        return f"({mark}; {latest.text()}) {self.text}"
+        """As a prompt tells it: its number, how it fared, then the text."""
+        return f"[{self.number}] ({self.origin.mark}: {self.origin.text()}{self._later()}) {self.text}"
+
+    def _later(self) -> str:
+        if not self.later:
+            return ""
+        gains = [use.gain for use in self.later if use.gain is not None]
+        failures = len(self.later) - len(gains)
+        told = f"; used {len(self.later)} more time{'s' if len(self.later) > 1 else ''}"
+        if gains:
+            mean = math.exp(sum(map(math.log, gains)) / len(gains))
+            told += f", mean gain {mean:.2f}x"
+        return f"{told}, {failures} failed" if failures else told
 
 
 class InsightBook:
@@ -93,7 +120,7 @@ class InsightBook:
         return insight
 
     def used(self, number: int, use: Use) -> None:
-        """What became of a proposal that was shown insight `number` (which may be forgotten by now)."""
+        """What became of a proposal that says it used insight `number` (which may be forgotten by now)."""
         if number in self._insights:
             self._insights[number].used(use)
 

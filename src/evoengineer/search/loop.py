@@ -26,13 +26,14 @@ from typing import Any
 
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.protocol import Built, Judge, Standing
-from evoengineer.judge.verdict import Outcome, Verdict
-from evoengineer.propose.parse import parse_reply
+from evoengineer.judge.verdict import Verdict
+from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Asked, Attempt, Proposer, ProposerError, Reply, Request, Stopped
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reason
 from evoengineer.search.journal import Journal
 from evoengineer.search.progress import Observer, Progress, Silent
+from evoengineer.search.reading import read_reply
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Restored, Settled
 from evoengineer.search.state import SearchState, member_of
 from evoengineer.search.tuning import tune
@@ -248,7 +249,7 @@ class Loop:
         self._work[restored.plan.number] = work
         if restored.reply is not None:
             work.reply = restored.reply
-            work.parsed = parse_reply(restored.reply.text, self.state.task.signature())
+            work.parsed = self._read(work, restored.reply)
             work.kernel = kernel_id(work.parsed.code)
             work.verdict = restored.verdict
             work.build = restored.verdict.build if restored.verdict else ""
@@ -286,6 +287,8 @@ class Loop:
             self._builds[settled.verdict.build] = BASELINE_NUMBER
         self.progress.improved(self.state.best)
         self.observer.settled(None, settled, self.progress)
+        if self.options.enough_light is not None:  # a baseline can be near enough
+            self._check_ends()
 
     # -- planning -----------------------------------------------------------------------------------------
 
@@ -384,17 +387,22 @@ class Loop:
 
     def _keep(self, work: Work, reply: Reply) -> None:
         """An answer is in the archive before anything else is done with it."""
-        work.parsed = parse_reply(reply.text, self.state.task.signature())
+        work.parsed = self._read(work, reply)
         self.journal.replied(work.plan.number, reply, work.parsed)
         self.journal.flush(paid=True)
         work.reply = reply
         work.kernel = kernel_id(work.parsed.code)
 
+    def _read(self, work: Work, reply: Reply) -> Parsed:
+        sources = work.plan.sources or self.journal.sources(work.plan.parents)
+        parsed, work.unread = read_reply(reply.text, work.plan, sources, self.state.task)
+        return parsed
+
     def _examine(self, work: Work) -> None:
         """Send a text to be built, unless it has no kernel or an earlier proposal has the same."""
         assert work.parsed is not None
         if not work.parsed.code:
-            self._judged(work, Verdict(Outcome.UNPARSABLE, "no kernel could be read from the reply"))
+            self._judged(work, work.unread)
         elif self._is_known(work, self._kernels, "kernel"):
             work.skipped = True
         else:
@@ -497,6 +505,7 @@ class Loop:
     def _check_ends(self) -> None:
         options, progress = self.options, self.progress
         speedup = 0.0 if progress.best is None else progress.best.speedup or 0.0
+        light = 0.0 if progress.best is None else progress.best.light_share or 0.0
         stalled = progress.trials - progress.best_trial
         if self._repeats >= options.most_repeats:
             self._end(
@@ -509,8 +518,17 @@ class Loop:
             )
         elif options.target_speedup is not None and speedup >= options.target_speedup:
             self._end(Ending.TARGET, f"the speedup asked for is reached: {speedup:.2f}x")
+        elif options.enough_light is not None and light >= options.enough_light:
+            self._end(
+                Ending.ENOUGH,
+                f"the best kernel reaches {light:.0%} of the speed of light: {self._unused()} trials are not needed",
+            )
         elif options.stall_trials is not None and stalled >= options.stall_trials:
             self._end(Ending.STALLED, f"no better kernel in {stalled} trials")
+
+    def _unused(self) -> int:
+        """Trials that are neither charged nor under way."""
+        return max(0, (self.progress.limit or 0) - self.progress.trials - len(self._work))
 
     def _end(self, ending: Ending, reason: str) -> None:
         """Plan nothing more; what is under way is finished."""

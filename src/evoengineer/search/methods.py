@@ -4,6 +4,7 @@
     solution                       Evolution of Heuristics
     funsearch, ai-cuda-engineer    the systems it is compared with
     best-of-n                      no evolution: the honest control
+    guided                         ours: profiles in the prompt, operators by credit, cells, repair
 
 A user's own method is a `Method` in a Python file, named on the command line as `path/to/file.py:name`.
 """
@@ -21,7 +22,7 @@ from pathlib import Path
 from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 from evoengineer.search import operators as op
 from evoengineer.search.operators import Operator
-from evoengineer.search.populations import Elites, Islands, Population, SingleBest
+from evoengineer.search.populations import Cells, Elites, Islands, Population, SingleBest
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Method:
     lookahead: int = 4  # proposals under way at once; part of the method, so that workers do not matter
     repair: bool = False
     most_repairs: int = 2  # in a row, of one candidate
+    adaptive: bool = False  # operators of the cycle are drawn by what they paid (`credit.py`), not in turn
 
     def __post_init__(self) -> None:
         if not self.cycle:
@@ -106,6 +108,16 @@ METHODS = (
         (op.SAMPLE,),
         fallback=op.SAMPLE,
         lookahead=16,
+    ),
+    Method(
+        "guided",
+        "profiles, operators by what they paid, elites per design, repair",
+        Cells,
+        (op.PLAN, op.BOTTLENECK, op.COMBINE, op.PARAMETRISE),
+        opening=(op.PLAN, op.BOTTLENECK, op.PLAN, op.PARAMETRISE),
+        fallback=op.PLAN,
+        repair=True,
+        adaptive=True,
     ),
 )
 

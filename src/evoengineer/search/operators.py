@@ -13,12 +13,14 @@ from evoengineer.search import prompts
 from evoengineer.search.guidance import (
     Evidence,
     Guidance,
+    History,
     Insights,
     Knowledge,
     Solutions,
     TaskContext,
     View,
 )
+from evoengineer.search.profile_guidance import Profile
 from evoengineer.search.records import Prompt
 
 
@@ -66,10 +68,18 @@ class Operator:
         instruction = prompts.fill(f"operator_{self.instruction}") if known else self.instruction.strip()
         rendered = [(part.key, part.render(view)) for part in self.guidance]
         told = [(key, text) for key, text in rendered if text]
-        sections = [*(text for _, text in told), f"# What to do\n\n{instruction}", prompts.fill("reply")]
+        used = prompts.fill("reply_used") + "\n" if any(key == "I3" for key, _ in told) else ""
+        reply = prompts.fill("reply", used=used, edits=_edits(view))
+        sections = [*(text for _, text in told), f"# What to do\n\n{instruction}", reply]
         return make_prompt(prompts.fill("system"), "\n\n".join(sections) + "\n"), tuple(
             key for key, _ in told
         )
+
+
+def _edits(view: View) -> str:
+    """How to change a kernel that is shown; nothing where the reply has to be a file of its own."""
+    shown = view.failure or next(iter(view.parents), None)
+    return "" if shown is None else "\n\n" + prompts.fill("reply_edits", number=str(shown.number))
 
 
 def make_prompt(system: str, user: str) -> Prompt:
@@ -86,27 +96,36 @@ FREE = Operator("free", 1, (_CURRENT,), "free", least=0)
 INSIGHT = Operator("insight", 1, (_CURRENT, Insights(3)), "insight", least=0)
 
 # EvoEngineer-Full
-INITIALISE = Operator("initialise", 0, (_TASK, Solutions(), Insights(3)), "initialise")
-CROSSOVER = Operator("crossover", 2, (_TASK, Solutions(), Insights(3)), "crossover")
-MUTATE = Operator("mutate", 1, (_TASK, Solutions(), Insights(3)), "mutate")
+INITIALISE = Operator("initialise", 0, (_TASK, Solutions(), History(), Insights(3)), "initialise")
+CROSSOVER = Operator("crossover", 2, (_TASK, Solutions(), History(), Insights(3)), "crossover")
+MUTATE = Operator("mutate", 1, (_TASK, Solutions(), History(), Insights(3)), "mutate")
 
 # EvoEngineer-Solution, after Evolution of Heuristics
-INITIALISE_EOH = Operator("i1", 0, (_TASK, Solutions()), "initialise_eoh")
-EXPLORE_DIFFERENT = Operator("e1", 2, (_TASK, Solutions()), "explore_different")
-EXPLORE_COMMON = Operator("e2", 2, (_TASK, Solutions()), "explore_common")
-MODIFY = Operator("m1", 1, (_TASK, Solutions()), "modify")
-PARAMETERS = Operator("m2", 1, (_TASK, Solutions()), "parameters")
+INITIALISE_EOH = Operator("i1", 0, (_TASK, Solutions(), History()), "initialise_eoh")
+EXPLORE_DIFFERENT = Operator("e1", 2, (_TASK, Solutions(), History()), "explore_different")
+EXPLORE_COMMON = Operator("e2", 2, (_TASK, Solutions(), History()), "explore_common")
+MODIFY = Operator("m1", 1, (_TASK, Solutions(), History()), "modify")
+PARAMETERS = Operator("m2", 1, (_TASK, Solutions(), History()), "parameters")
 
 # FunSearch: two programs, the best last
-COMPLETE = Operator("complete", 2, (_TASK, Solutions(best_last=True)), "complete", least=0)
+COMPLETE = Operator("complete", 2, (_TASK, Solutions(best_last=True), History()), "complete", least=0)
 
 # AI CUDA Engineer; its conversion and translation stages both give a kernel here, as every trial must
-CONVERT = Operator("convert", 0, (TaskContext(baseline=False), Solutions(), Insights(3)), "convert")
-TRANSLATE = Operator("translate", 0, (_TASK, Solutions(), Insights(3)), "translate")
-EVOLVE = Operator("evolve", 5, (_TASK, Solutions(), Insights(3)), "evolve", least=1)
-RETRIEVE = Operator(
-    "retrieve", 5, (_TASK, Solutions(), Insights(3)), "retrieve", least=1, source=Parents.SIMILAR
+CONVERT = Operator(
+    "convert", 0, (TaskContext(baseline=False), Solutions(), History(), Insights(3)), "convert"
 )
+TRANSLATE = Operator("translate", 0, (_TASK, Solutions(), History(), Insights(3)), "translate")
+EVOLVE = Operator("evolve", 5, (_TASK, Solutions(), History(), Insights(3)), "evolve", least=1)
+RETRIEVE = Operator(
+    "retrieve", 5, (_TASK, Solutions(), History(), Insights(3)), "retrieve", least=1, source=Parents.SIMILAR
+)
+
+# Guided: by measurement. With two parents, `Cells` gives kernels whose bottlenecks differ.
+_MEASURED = (_CURRENT, Profile(), History(), Insights(3))
+PLAN = Operator("plan", 1, _MEASURED, "plan", least=0)
+BOTTLENECK = Operator("bottleneck", 1, _MEASURED, "bottleneck")
+COMBINE = Operator("combine", 2, (_TASK, Solutions(), Profile(), History(), Insights(3)), "combine")
+PARAMETRISE = Operator("parametrise", 1, _MEASURED, "parametrise")
 
 # The control: the same prompt every time, nothing carried over
 SAMPLE = Operator("sample", 0, (_TASK,), "free")

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.propose.protocol import Estimate, Reply
+from evoengineer.sim.timing.profile import LaunchProfile
 
 BASELINE_NUMBER = 0
 
@@ -38,6 +39,23 @@ class Member:
     simulated: bool = True
     profile: str = ""
     bottlenecks: tuple[str, ...] = ()  # names of `knowledge.BOTTLENECKS`
+    light_us: float | None = None  # the least possible time, where it is known
+    launches: tuple[LaunchProfile, ...] = ()  # where the device tells
+
+    @property
+    def light_share(self) -> float | None:
+        """How much of the speed of light it reaches, 0 to 1."""
+        return None if self.light_us is None else self.light_us / self.time_us
+
+    @property
+    def longest(self) -> LaunchProfile | None:
+        """The launch that takes most of the time."""
+        return max(self.launches, key=lambda launch: launch.time_ns, default=None)
+
+    @property
+    def label(self) -> str:
+        """As prompts call it: unique by its number, and readable."""
+        return f'kernel {self.number}, "{self.name}"' if self.name else f"kernel {self.number}"
 
     def beats(self, other: Member | None) -> bool:
         """Faster beyond doubt: the intervals do not overlap (on the simulated GPU they are points)."""
@@ -55,6 +73,29 @@ class Failure:
     summary: str
     evidence: str
     depth: int  # how many repairs led to it
+    stage: str = ""  # where it failed
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A charged proposal in one line: what the list of everything tried so far tells."""
+
+    number: int
+    name: str
+    parents: tuple[int, ...]
+    time_us: float | None  # None when not valid
+    speedup: float | None
+    failure: str = ""  # outcome, stage and reason when not valid
+
+    def text(self) -> str:
+        made = f" (from {', '.join(f'kernel {number}' for number in self.parents)})" if self.parents else ""
+        if self.time_us is None:
+            result = f"failed: {self.failure}"
+        else:
+            result = f"{self.time_us:.2f} us"
+            if self.speedup is not None:
+                result += f", {self.speedup:.2f}x the baseline's speed"
+        return f'kernel {self.number}, "{self.name}"{made}: {result}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +140,7 @@ class Settled:
     tokens: int = 0
     nano_usd: int = 0
     improved: bool = False  # the best kernel of the run when it was settled
+    used: tuple[int, ...] = ()  # insights that the reply says it is built on
 
     @property
     def outcome(self) -> Outcome | None:

@@ -66,6 +66,9 @@ class Settings:
     target: float | None = _setting(
         None, "stop at this speedup over the baseline", type=float, metavar="X", resume=True
     )
+    enough: float | None = _setting(
+        None, "stop at this share of the speed of light, e.g. 0.95", type=float, metavar="SHARE", resume=True
+    )
     repair: bool | None = _setting(None, "show the model its own failures and ask to mend them", type=bool)
     knowledge: bool = _setting(False, "add I4: techniques that fit the profile's bottleneck", type=bool)
     lookahead: int | None = _setting(
@@ -156,6 +159,10 @@ def resolve(flags: Mapping[str, Any], file: Mapping[str, Any] | None = None, whe
         value = getattr(settings, name)
         if value is not None and value < 0:
             raise UsageError(f"{name} must not be negative, not {value}")
+    if settings.enough is not None and not 0 < settings.enough <= 1:
+        raise UsageError(
+            f"enough is a share of the speed of light, above 0 and at most 1, not {settings.enough}"
+        )
     for name in _POSITIVE:
         value = getattr(settings, name)
         if value is not None and value <= 0:

@@ -11,14 +11,15 @@ from collections import deque
 from random import Random
 
 from evoengineer.judge.verdict import Outcome
-from evoengineer.propose.protocol import Tried
-from evoengineer.search import knowledge
+from evoengineer.propose import protocol
+from evoengineer.search import failing, knowledge
+from evoengineer.search.credit import Credit, reward
 from evoengineer.search.embedding import SimilarKernels
 from evoengineer.search.guidance import View
 from evoengineer.search.insights import InsightBook, Use
 from evoengineer.search.methods import Method
 from evoengineer.search.operators import REPAIR, Operator, Parents
-from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled
+from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled, Tried
 from evoengineer.search.task import Task
 
 _REPAIRABLE = frozenset({
@@ -32,6 +33,7 @@ _REPAIRABLE = frozenset({
     Outcome.DISHONEST,
 })  # fmt: skip
 _MOST_FAILURES = 8  # waiting to be repaired; older ones are given up
+_MOST_TRIED = 60  # lines of the list of everything tried; older ones are counted only
 
 
 class SearchState:
@@ -43,6 +45,7 @@ class SearchState:
         self.seed = seed
         self.population = method.population()
         self.insights = InsightBook()
+        self.credit = Credit()
         self.best: Member | None = None
         self.settled_count = 0  # the baseline not counted
         self._similar = SimilarKernels()
@@ -50,7 +53,10 @@ class SearchState:
         self._occurrences: dict[str, int] = {}
         self._times: dict[int, float] = {}  # of valid proposals
         self._limits: dict[int, tuple[str, ...]] = {}  # what limits them
-        self.tried: list[Tried] = []  # settled proposals, number 1 first
+        self.tried: list[protocol.Tried] = []  # settled proposals, number 1 first, for proposers
+        self._labels: dict[int, str] = {}
+        self._tried: deque[Tried] = deque(maxlen=_MOST_TRIED)  # trials, for prompts
+        self._trials = 0
         self._repairs: dict[int, int] = {}  # depth of repairs under way, by proposal
         self._retrieves = any(each.source is Parents.SIMILAR for each in method.cycle + method.opening)
 
@@ -63,7 +69,8 @@ class SearchState:
         insights = self.insights.choose(operator.insight_count, random)
         limits = parents[0].bottlenecks if parents else self.best.bottlenecks if self.best else ()
         techniques = knowledge.choose(limits, operator.knowledge_count, random)
-        view = View(self.task, parents, insights, techniques, failure)
+        tried = tuple(self._tried)
+        view = View(self.task, parents, insights, techniques, failure, tried, self._trials - len(tried))
         prompt, guidance = operator.prompt(view)
         numbers = (failure.number,) if failure else tuple(parent.number for parent in parents)
         return Plan(
@@ -85,12 +92,23 @@ class SearchState:
     ) -> tuple[Operator, tuple[Member, ...], int, Failure | None]:
         if self.method.repair and self._failures:
             return REPAIR, (), 0, self._failures[0]
-        operator = self.method.operator(number)
+        operator = self._scheduled(number, random)
         parents, island = self._parents(operator, random)
         if len(parents) < operator.fewest:
             operator, parents = self.method.fallback, ()
             parents, island = self._parents(operator, random)
         return operator, parents, island, None
+
+    def _scheduled(self, number: int, random: Random) -> Operator:
+        """The method's next operator, in turn or by credit."""
+        if not self.method.adaptive or number <= len(self.method.opening):
+            return self.method.operator(number)
+        # One that lacks parents would give way to the fallback and never earn a standing of its own.
+        cycle = [each for each in self.method.cycle if self._can_work(each)] or [self.method.fallback]
+        return cycle[self.credit.choose([each.name for each in cycle], random)]
+
+    def _can_work(self, operator: Operator) -> bool:
+        return len(self._parents(operator, Random(0))[0]) >= operator.fewest
 
     def _parents(self, operator: Operator, random: Random) -> tuple[tuple[Member, ...], int]:
         if operator.source is Parents.SIMILAR and self.best is not None:
@@ -123,11 +141,13 @@ class SearchState:
         """Fold: a proposal was settled."""
         self.settled_count += 1
         use = self.use_of(plan, settled) if settled.verdict is not None else None
-        self.tried.append(Tried(settled.source, settled.name, None if use is None else use.gain))
+        self.tried.append(protocol.Tried(settled.source, settled.name, None if use is None else use.gain))
         depth = self._repairs.pop(plan.number, 0)
+        self._credit(plan, settled)
         if settled.kind is not Kind.TRIAL or settled.verdict is None:
             return
         assert use is not None
+        self._note_tried(plan, settled)
         member = member_of(settled)
         if member is not None:
             self.population.add(member, plan.island)
@@ -135,7 +155,8 @@ class SearchState:
         elif settled.verdict.outcome in _REPAIRABLE and depth < self.method.most_repairs:
             self._failures.append(_failure_of(settled, depth))
         for number in plan.insights:
-            self.insights.used(number, use)
+            if number in settled.used:  # to be shown is no evidence
+                self.insights.used(number, use)
         self.insights.add(settled.thought, use)
 
     def use_of(self, plan: Plan, settled: Settled) -> Use:
@@ -143,14 +164,49 @@ class SearchState:
         assert settled.verdict is not None
         timing = settled.verdict.timing
         if timing is None:
-            return Use(settled.number, settled.verdict.outcome, None)
-        times = [self._times[parent] for parent in plan.parents if parent in self._times]
-        before = min(times, default=self.task.baseline_us or timing.time_us)
-        return Use(settled.number, settled.verdict.outcome, before / timing.time_us)
+            return Use(settled.number, settled.verdict.outcome, None, reason=failing.told(settled.verdict))
+        times = [(self._times[parent], parent) for parent in plan.parents if parent in self._times]
+        before, parent = min(times, default=(self.task.baseline_us or timing.time_us, BASELINE_NUMBER))
+        return Use(
+            settled.number,
+            settled.verdict.outcome,
+            before / timing.time_us,
+            before,
+            timing.time_us,
+            self._labels.get(parent, ""),
+        )
+
+    def _credit(self, plan: Plan, settled: Settled) -> None:
+        """A call without an answer says nothing about the operator; a repeated kernel was a trial for nothing."""
+        if settled.kind is Kind.FAILED:
+            return
+        timing = settled.verdict.timing if settled.verdict else None
+        paid = reward(
+            valid=timing is not None,
+            best_us=self.best.time_us if self.best else None,
+            time_us=timing.time_us if timing else None,
+        )
+        self.credit.settled(plan.operator, paid)
+
+    def _note_tried(self, plan: Plan, settled: Settled) -> None:
+        assert settled.verdict is not None
+        timing = settled.verdict.timing
+        self._trials += 1
+        self._tried.append(
+            Tried(
+                settled.number,
+                settled.name,
+                plan.parents,
+                None if timing is None else timing.time_us,
+                None if timing is None else timing.speedup,
+                failing.told(settled.verdict) if timing is None else "",
+            )
+        )
 
     def _became_valid(self, member: Member) -> None:
         self._times[member.number] = member.time_us
         self._limits[member.number] = member.bottlenecks
+        self._labels[member.number] = member.label
         if self._retrieves:
             self._similar.add(member)
         if member.beats(self.best):
@@ -174,6 +230,8 @@ def member_of(settled: Settled) -> Member | None:
         simulated=timing.simulated,
         profile=timing.profile,
         bottlenecks=knowledge.bottlenecks(verdict),
+        light_us=timing.speed_of_light_us,
+        launches=timing.launches,
     )
 
 
@@ -188,4 +246,5 @@ def _failure_of(settled: Settled, depth: int) -> Failure:
         verdict.summary,
         verdict.evidence,
         depth,
+        failing.stage_of(verdict),
     )

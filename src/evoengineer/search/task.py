@@ -33,6 +33,9 @@ class Task:
     baseline: str = ""  # source; empty where the problem has none
     baseline_us: float | None = None
     simulated: bool = True
+    timing: tuple[str, ...] = ()  # what a time means on this device
+    light_us: float | None = None  # the least possible time of the bench case
+    light_reason: str = ""  # what it follows from
 
     def with_baseline_time(self, time_us: float | None) -> Task:
         return replace(self, baseline_us=time_us)
@@ -56,7 +59,7 @@ class Task:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:
-        lists = ("arguments", "outputs", "cases", "card")
+        lists = ("arguments", "outputs", "cases", "card", "timing")
         values: dict[str, Any] = {name: tuple(v) if name in lists else v for name, v in data.items()}
         return cls(**values)
 
@@ -85,6 +88,55 @@ def describe_card(device: str) -> tuple[str, ...]:
         f"{card.shared_bytes_per_sm // 1024} KiB shared memory (at most {card.shared_bytes_per_block_optin // 1024} "
         "KiB per block)",
     )
+
+
+def describe_timing(device: str) -> tuple[str, ...]:
+    """What a time means, as lines: what is cold, what a launch and a fill cost, what is not counted."""
+    from evoengineer.card.name import DeviceName
+
+    name = DeviceName.parse(device)
+    counted = (
+        "The time of a call runs from the start of its first operation on the device to the end of the last one, on "
+        "any stream."
+    )
+    if not name.simulated:
+        return (
+            "Times are measured with events, the median of at least 40 calls. The L2 cache is flushed before each "
+            "call and inputs are new, so all data comes from DRAM.",
+            counted,
+        )
+    launch_us = name.profile.launch_overhead_ns / 1e3
+    return (
+        "Times are simulated: a model of this card computes them from the instructions and memory accesses that the "
+        "kernel really executes. They are exact and repeatable; a difference of 0.1% is real.",
+        "Caches, L2 included, are cold when the timed call begins. What one launch of the call leaves in L2 "
+        "is warm for the next one.",
+        f"An empty kernel costs about {launch_us:.1f} us, and so does each further launch. `torch::zeros` is a fill on "
+        "the device: more than 1 us, and the time of writing its bytes. `torch::empty` and views cost nothing.",
+        counted,
+    )
+
+
+def describe_light(device: str, moved_bytes: float, flops: float, dtype: str) -> tuple[float | None, str]:
+    """The least possible time on that card, and what it follows from; None for a device without a profile."""
+    from evoengineer.card.name import DeviceName
+    from evoengineer.sim.timing.light import speed_of_light_us
+
+    name = DeviceName.parse(device)
+    if not name.simulated:
+        return None, ""
+    card = name.profile
+    memory_us = speed_of_light_us(moved_bytes, 0, card, dtype)
+    compute_us = speed_of_light_us(0, flops, card, dtype)
+    bytes_text = (
+        f"{moved_bytes / 1e6:.2f} MB (each input read once, each result written once) need {memory_us:.2f} us at "
+        f"{card.dram_bytes_per_second / 1e9:.0f} GB/s"
+    )
+    flops_text = f"{flops / 1e9:.2f} GFLOP of products need {compute_us:.2f} us at the peak rate for {dtype}"
+    if compute_us > memory_us:
+        return compute_us, f"{flops_text}; {bytes_text}. Arithmetic is the limit"
+    told = f"{bytes_text}; {flops_text}" if flops else bytes_text
+    return memory_us, f"{told}. Memory traffic is the limit"
 
 
 def listed(lines: Sequence[str]) -> str:

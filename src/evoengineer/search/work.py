@@ -5,11 +5,14 @@ from __future__ import annotations
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from evoengineer.judge.verdict import Verdict
+from evoengineer.judge.verdict import Outcome, Verdict
 from evoengineer.kernel.text import Kernel
 from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Estimate, Reply
+from evoengineer.propose.uses import used_insights
 from evoengineer.search.records import Kind, Plan, Settled
+
+_UNREAD = Verdict(Outcome.UNPARSABLE, "no kernel could be read from the reply")
 
 
 @dataclass(slots=True)
@@ -21,6 +24,7 @@ class Work:
     future: Future[Reply] | None = None
     reply: Reply | None = None
     parsed: Parsed | None = None
+    unread: Verdict = _UNREAD  # on a reply without a kernel
     kernel: str = ""  # identity of the normalised text
     build: str = ""
     verdict: Verdict | None = None
@@ -51,6 +55,7 @@ class Work:
             duplicate_of=first,
             tokens=self.tokens + (usage.tokens if usage else 0),
             nano_usd=self.nano_usd + (usage.nano_usd if usage else 0),
+            used=used_insights(self.reply.text) if self.reply else (),
         )
 
 
