@@ -70,9 +70,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     compile_ir = jit.compile_ir
 
-    def record(text: str) -> bytes:
+    def record(text: str, quick: bool = False) -> bytes:
         texts.append(text)
-        return compile_ir(text)
+        return compile_ir(text, quick)
 
     monkeypatch.setattr(jit, "compile_ir", record)
     return texts

@@ -44,8 +44,7 @@ def shuffled(mode: int, mask: int, a: list[int], b: list[int], c: list[int]) -> 
         source = [lane - offset, lane + offset, lane ^ offset, indexed][mode]
         if source >= most if mode == 0 else source <= most:
             predicates |= 1 << lane
-            if mask >> source & 1:
-                result[lane] = a[source]
+            result[lane] = a[source] if mask >> source & 1 else 0  # as hardware gives it
     return result, predicates
 
 

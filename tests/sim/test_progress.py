@@ -28,7 +28,9 @@ def test_a_long_launch_says_how_far_it_is() -> None:
     heard = Heard()
     with reported("_Z4copyPf", 0.001, heard):
         assert heard.written.wait(60)
-    assert re.match(r"evoengineer: copy has run for \d+ s; \d+ of its \d+ blocks have started\n", heard.getvalue())
+    assert re.match(
+        r"evoengineer: copy has run for \d+ s; \d+ of its \d+ blocks have started\n", heard.getvalue()
+    )
 
 
 def test_a_short_launch_says_nothing() -> None:

@@ -40,7 +40,9 @@ def default_threads() -> int:
 class Limits:
     """Bounds on what a client may make the device do; a kernel that exceeds one is stopped and reported. 0: none."""
 
-    max_instructions: int = 100_000_000_000  # of warps, of one launch: minutes of ours, for one without an end
+    max_instructions: int = (
+        100_000_000_000  # of warps, of one launch: minutes of ours, for one without an end
+    )
     max_work: int = 0  # the same for all launches between two marks (control.py); starting one counts, too
     max_translated: int = 0  # PTX instructions, of all kernels in all block shapes together
     max_seconds: float = 0.0  # wall-clock time, which says more of the machine than of a kernel

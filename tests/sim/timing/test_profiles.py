@@ -214,7 +214,9 @@ def test_other_buffers_are_not_in_l2(ptx: str) -> None:
 def test_every_pass_over_more_than_l2_goes_to_dram(ptx: str, reads: int, writes: int) -> None:
     bench = Bench(ptx, sampled_only=True)
     size = 512 * MIB
-    p = bench.profile("passes", (768,), (256,), bench.buffer(size), bench.buffer(size), size // 4, reads, writes)
+    p = bench.profile(
+        "passes", (768,), (256,), bench.buffer(size), bench.buffer(size), size // 4, reads, writes
+    )
     assert p.dram_bytes == pytest.approx((reads + writes) * size, rel=0.03)
     assert p.time_us > (reads + writes) * size / CARD.dram_bytes_per_second * 1e6
 

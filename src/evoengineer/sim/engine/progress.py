@@ -16,7 +16,9 @@ EVERY_SECONDS = 10.0
 
 
 @contextmanager
-def reported(kernel: str, every_seconds: float = EVERY_SECONDS, stream: TextIO | None = None) -> Iterator[None]:
+def reported(
+    kernel: str, every_seconds: float = EVERY_SECONDS, stream: TextIO | None = None
+) -> Iterator[None]:
     """While this is open, a line from time to time; none for a launch that is over before that."""
     done = threading.Event()
     started = time.monotonic()

@@ -33,9 +33,7 @@ def hangs_on_data(program: Program) -> bool:
 
 def _from_memory(instrs: list[Instr]) -> set[str]:
     """Registers whose value comes from memory in some way."""
-    found = {
-        name for i in instrs if i.op in _READS and "param" not in i.mods for name in destinations(i)
-    }
+    found = {name for i in instrs if i.op in _READS and "param" not in i.mods for name in destinations(i)}
     grew = True
     while grew:
         grew = False

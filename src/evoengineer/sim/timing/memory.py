@@ -185,8 +185,8 @@ def _motion(
     at = {_place(samples[p.sample], grid): p for p in prints}
     largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
     touched = max(largest.read_bytes, largest.written_bytes)
-    moved = largest.read_bytes + largest.written_bytes + largest.refetched_bytes + largest.rewritten_bytes
-    run = moved / max(largest.jumps, 1)
+    traffic = largest.read_bytes + largest.written_bytes + largest.refetched_bytes + largest.rewritten_bytes
+    run = traffic / max(largest.jumps, 1)
     along, joins = [False, False, False], [False, False, False]
     shifts: list[float] = []
     for axis in range(3):

@@ -25,7 +25,9 @@ class Totals:
     executions: tuple[int, ...]  # warp-level, per PTX block of all functions
     lanes: tuple[int, ...]
     instructions: int  # of PTX, warp-level, rounds of waiting loops included
-    busiest: tuple[tuple[int, int], ...]  # blocks of the grid and their instructions without these, most first
+    busiest: tuple[
+        tuple[int, int], ...
+    ]  # blocks of the grid and their instructions without these, most first
 
 
 @dataclass(frozen=True, slots=True)
