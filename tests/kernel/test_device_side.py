@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evoengineer.kernel.program import Program, compile_program
 from evoengineer.kernel.support import header_folders, support_archive
-from evoengineer.sim.session import cudart_directory
+from evoengineer.sim.cudart.library import cudart_directory
 from evoengineer.toolchain.compilers import find_toolchain
 
 EXPECTED = """\
