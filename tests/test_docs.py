@@ -53,13 +53,22 @@ SOURCES = [
 ]
 # Files of a user's, of an export, or of other projects, in examples.
 ELSEWHERE = {
+    "19_ReLU.py",
+    "best/RUN.py",
+    "cuda_fp8.h",
     "cuda_pipeline.h",
+    "cuda_runtime.h",
+    "curand.h",
+    "curand_kernel.h",
     "file.py",
     "19_ReLU.py",
     "level1/19_ReLU.py",
+    "linear_relu.py",
+    "model_new.py",
     "my.py",
     "my_method.py",
     "no.h",
+    "original.py",
     "path/to/file.py",
     "reference.py",
     "run.toml",

@@ -64,10 +64,11 @@ def test_an_export_is_a_package_with_evidence(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     written = export_run(done.archive, "run", folder)
     assert {path.name for path in written} == {
-        "kernel.cu", "setup.py", "pyproject.toml", "test_kernel.py", "reference.py", "evidence.json", "README.md",
+        "kernel.cu", "model_new.py", "setup.py", "pyproject.toml", "test_kernel.py", "reference.py", "evidence.json",
+        "README.md",
     }  # fmt: skip
     assert (folder / "kernel.cu").read_text() == best_source(done.archive, "run")[1]
-    for name in ("setup.py", "test_kernel.py"):
+    for name in ("setup.py", "test_kernel.py", "model_new.py"):
         ast.parse((folder / name).read_text())
         assert "$" not in (folder / name).read_text()
     assert 'CUDAExtension("toy_kernel", ["kernel.cu"]' in (folder / "setup.py").read_text()

@@ -18,6 +18,10 @@ _POSITIONAL = ("name", "cpp_sources", "cuda_sources", "functions", "extra_cflags
 _DEFINITION = re.compile(r"-D\s*([A-Za-z]\w*)(?:=(.*))?", re.DOTALL)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 _PRELUDE = "#include <torch/extension.h>\n#include <cuda_runtime.h>\n"
+_HEADERS = {
+    "algorithm": re.compile(r"std::(?:min|max)<"),
+    "cmath": re.compile(r"std::\w+\(static_cast<double>|NAN|INF"),
+}
 _HEADING = "// Made of a Python file: its sources, and a function in the place of ModelNew.forward.\n"
 
 
@@ -101,7 +105,8 @@ def _joined(name: str, value: Value) -> str:
 
 def one_text(extensions: Sequence[Extension], wrapper: str, entry: str) -> str:
     """One kernel text: the extensions' sources and the wrapper that calls them, bound as `forward`."""
-    parts = [_HEADING, _PRELUDE]
+    more = [f"#include <{header}>\n" for header, names in _HEADERS.items() if names.search(wrapper)]
+    parts = [_HEADING, _PRELUDE, *more]
     parts += [f"#define {name} {value}\n" for each in extensions for name, value in each.definitions]
     if len(extensions) == 1:
         parts.append(extensions[0].source)
