@@ -7,7 +7,6 @@ tracing may know how it follows from sizes; it takes equal sizes for the same on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -51,7 +50,7 @@ class Trace:
 
 def trace(live: Live, decompositions: dict[Any, Any]) -> Trace:
     """The calls of a problem's reference, compared in several of its check cases."""
-    cases = _by_least_size(live)[:_TRACED_CASES]
+    cases = _telling_cases(live)
     graphs = [_traced(live, case, decompositions) for case in cases]
     alike = max(([g for g in graphs if _calls(g) == _calls(each)] for each in graphs), key=len)
     if len(alike) < min(2, len(graphs)):  # one alone may be special: a window that covers everything
@@ -68,18 +67,21 @@ def _operations(graph: Graph) -> list[Node]:
     return [node for node in graph.nodes if not isinstance(node.meta.get("val"), _NUMBERS)]
 
 
-def _by_least_size(live: Live) -> list[Case]:
-    """The one with the largest least size first: a size of 1 would be taken for a rule."""
-    return sorted(live.problem.check_cases, key=lambda case: -min(_varied(live, case), default=0))
+def _telling_cases(live: Live) -> list[Case]:
+    """A few in which as many sizes as possible differ. A size of 1 would be taken for a rule."""
+    cases = live.problem.check_cases
+    varied = [name for name in cases[0].sizes if len({case.sizes[name] for case in cases}) > 1]
+    rest = [case for case in cases if all(case.sizes[name] > 1 for name in varied)]
+    rest = rest if len(rest) > 1 else list(cases)
+    chosen: list[Case] = []
 
+    def news(case: Case) -> int:
+        return sum(all(case.sizes[name] != other.sizes[name] for other in chosen) for name in varied)
 
-def _varied(live: Live, case: Case) -> list[int]:
-    """The sizes that are not the same in all cases."""
-    return [
-        size
-        for name, size in case.sizes.items()
-        if len({c.sizes[name] for c in live.problem.check_cases}) > 1
-    ]
+    while rest and len(chosen) < _TRACED_CASES:
+        chosen.append(max(rest, key=news))
+        rest.remove(chosen[-1])
+    return chosen
 
 
 def _kinds(live: Live, case: Case) -> tuple[tuple[str, str], ...]:
@@ -201,14 +203,25 @@ def _number(value: Any) -> int | None:
 def _size(numbers: tuple[int, ...], rows: Sequence[tuple[Node, ...]]) -> SizeOf | None:
     """The first tensor of which a size, or the product of two, is this number in every graph."""
     for nodes in rows:
-        tensors = [node.meta.get("val") for node in nodes]
-        if not all(isinstance(value, torch.Tensor) for value in tensors):
-            continue
-        rank = min(value.dim() for value in tensors)
+        shapes = [_shape(node) for node in nodes]
+        rank = min(len(shape) for shape in shapes)
         for dims in (*((dim,) for dim in range(rank)), *combinations(range(rank), 2)):
-            if numbers == tuple(math.prod(_hint(value.shape[d]) for d in dims) for value in tensors):
+            if list(numbers) == [_product(shape, dims) for shape in shapes]:
                 return SizeOf(nodes[0], dims)
     return None
+
+
+def _shape(node: Node) -> list[int]:
+    """In the traced case; nothing for what is no tensor."""
+    value: Any = node.meta.get("val")
+    return [_hint(size) for size in value.shape] if isinstance(value, torch.Tensor) else []
+
+
+def _product(shape: list[int], dims: tuple[int, ...]) -> int:
+    product = 1
+    for dim in dims:
+        product *= shape[dim]
+    return product
 
 
 def _hint(size: Any) -> int:
