@@ -53,6 +53,8 @@ SOURCES = [
 ]
 # Files of a user's, of an export, or of other projects, in examples.
 ELSEWHERE = {
+    "19_ReLU.py",
+    "FILE.py",
     "cuda_pipeline.h",
     "file.py",
     "level1/19_ReLU.py",
