@@ -32,7 +32,7 @@ def _decompositions() -> dict[Any, Any]:
     kept = supported()
     return {
         operation: rule
-        for operation, rule in core_aten_decompositions().items()
+        for operation, rule in dict(core_aten_decompositions()).items()
         if operation._schema.name.partition("::")[2] not in kept
     }
 

@@ -215,7 +215,7 @@ def _variance(w: Writing, given: Given) -> str:
     text = f"moments_of({name}, {w.dims(dims)}).variance"
     if correction:
         n = _count(w, given["self"], dims)
-        values = {"n": _Text(f"static_cast<float>({n})")}
+        values = {"n": _Text(n)}
         less = w.functor("corrected", f"x * ({{n}} / ({{n}} - {float(correction)}f))", "x", values)
         text = f"apply({less}, {text})"
     if given.get("keepdim"):
@@ -346,8 +346,8 @@ def _convolution(w: Writing, given: Given) -> str:
 
 def _each(values: Any, rank: int) -> list[Any]:
     """One number for each dimension; one may stand for all."""
-    values = [values] if not isinstance(values, (list, tuple)) else list(values)
-    return values * rank if len(values) == 1 else values
+    several: list[Any] = list(values) if isinstance(values, (list, tuple)) else [values]
+    return several * rank if len(several) == 1 else several
 
 
 def _max_pool(rank: int) -> Writer:
@@ -572,11 +572,6 @@ def part_of(w: Writing, name: str, given: Given, number: int) -> str | None:
     return None
 
 
-def _copy(w: Writing, given: Given) -> str:
-    w.use("apply")
-    return f"apply({w.functor('copy', 'x', 'x', {})}, {w.tensor(given['self'])})"
-
-
 def _itself(w: Writing, given: Given) -> str:
     return w.tensor(given["self"])
 
@@ -668,7 +663,7 @@ OPERATIONS: Mapping[str, Writer] = {
     "split": _itself,  # and what is taken of it, a view (`part_of`)
     "split_with_sizes": _itself,
     "unbind": _itself,
-    "clone": _copy,
+    "clone": _itself,  # nothing is written to
     "_to_copy": _itself,
     "alias": _itself,
     "detach": _itself,

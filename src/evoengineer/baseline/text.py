@@ -116,6 +116,18 @@ def supported() -> frozenset[str]:
     return frozenset({*OPERATIONS, *UNARY, *BINARY})
 
 
+def _needed(lines: Sequence[str], result: str) -> list[str]:
+    """Without those whose value nobody uses: sizes, copies of running statistics."""
+    kept: list[str] = []
+    used = result
+    for line in reversed(lines):
+        name = line.partition(" = ")[0].split()[-1]
+        if re.search(rf"\b{re.escape(name)}\b", used):
+            kept.append(line)
+            used += " " + line.partition(" = ")[2]
+    return kept[::-1]
+
+
 class _Text:
     """The text in the making (`operations.Writing`)."""
 
@@ -201,7 +213,7 @@ class _Text:
         parameters = ", ".join(f"{kinds[kind]} {name}" for name, kind in self._arguments)
         count = result.count(",") + 1
         returned = "torch::Tensor" if count == 1 else "std::vector<torch::Tensor>"
-        body = "\n".join(f"    {line}" for line in self._lines)
+        body = "\n".join(f"    {line}" for line in _needed(self._lines, result))
         return (
             f"// {self._title}\n"
             "// A plain baseline: a kernel for each operation of the reference. By `evoengineer problems adopt`.\n"
@@ -266,7 +278,8 @@ class _Text:
                 text += f".to({wanted or 'torch::kFloat32'})"
             self._lines.append(f"auto {name} = {text};")
             if _name(node).endswith("_"):
-                self._names[node.args[0]] = name  # whoever uses what was written to means the result
+                written: Any = node.args[0]
+                self._names[written] = name  # whoever uses what was written to means the result
 
     def _arithmetic(self, node: torch.fx.Node) -> str:
         """Of sizes, which may become fractions and roots."""
@@ -297,7 +310,8 @@ class _Text:
                 return [followed(each, (*where, place)) for place, each in enumerate(value)]
             return self._trace.sizes.get((node, where), value)
 
-        schema = node.target._schema.arguments
+        operation: Any = node.target
+        schema = operation._schema.arguments
         given = {each.name: each.default_value for each in schema if each.has_default_value()}
         for place, (each, value) in enumerate(zip(schema, node.args, strict=False)):
             given[each.name] = followed(value, (place,))
@@ -305,7 +319,8 @@ class _Text:
 
     def _part(self, node: torch.fx.Node) -> str:
         """Of an operation with several results, the one that is used."""
-        source, number = node.args
+        source: Any = node.args[0]
+        number: Any = node.args[1]
         whole = self._names[source]
         part = part_of(self, _name(source), self._given(source), number)
         if part is not None:

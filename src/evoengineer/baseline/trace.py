@@ -1,13 +1,12 @@
 """What a reference does, as a graph of ATen calls that holds for every size.
 
-PyTorch's symbolic tracing says how sizes follow from those of the arguments. A number that a model keeps for itself
-(`num_features`, a shape for `view`) is not followed: it shows as a number. So the reference is traced in two cases,
-and a number that differs between them is looked up among the sizes of tensors that were there before.
+The reference is traced in several cases. A number in a call's arguments that is the same in all of them is a number;
+one that differs is looked up among the sizes of tensors that were there before. Where none fits, PyTorch's symbolic
+tracing may know how it follows from sizes; it takes equal sizes for the same one, so it is asked last.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,6 +19,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from evoengineer.errors import EvoEngineerError
 from evoengineer.problem.live import Live
 from evoengineer.problem.model import Case
+
+_TRACED_CASES = 3
+_NUMBERS = (int, float, torch.SymInt, torch.SymFloat)
 
 Graph = torch.fx.Graph
 Node = torch.fx.Node
@@ -47,35 +49,39 @@ class Trace:
 
 
 def trace(live: Live, decompositions: dict[Any, Any]) -> Trace:
-    """The calls of a problem's reference, compared in two of its check cases."""
-    cases = _by_least_size(live)
-    arguments = _kinds(live, cases[0])
-    first = _traced(live, cases[0], decompositions)
-    failure = None
-    for case in cases[1:]:  # some may be special: a window that covers everything
-        other = _traced(live, case, decompositions)
-        try:
-            return Trace(first, arguments, _sizes_in(first, other))
-        except Untraceable as error:
-            failure = failure or error
-            first = other
-    if failure is not None:
-        raise failure
-    return Trace(first, arguments, {})
+    """The calls of a problem's reference, compared in several of its check cases."""
+    cases = _telling_cases(live)
+    graphs = [_traced(live, case, decompositions) for case in cases]
+    alike = max(([g for g in graphs if _calls(g) == _calls(each)] for each in graphs), key=len)
+    if len(alike) < min(2, len(graphs)):  # one alone may be special: a window that covers everything
+        raise Untraceable("the reference does other things for other sizes")
+    return Trace(alike[0], _kinds(live, cases[0]), _sizes_in(alike))
 
 
-def _by_least_size(live: Live) -> list[Case]:
-    """The one with the largest least size first: a size of 1 would be taken for a rule."""
-    return sorted(live.problem.check_cases, key=lambda case: -min(_varied(live, case), default=0))
+def _calls(graph: Graph) -> list[str]:
+    return [str(node.target) for node in _operations(graph) if node.op == "call_function"]
 
 
-def _varied(live: Live, case: Case) -> list[int]:
-    """The sizes that are not the same in all cases."""
-    return [
-        size
-        for name, size in case.sizes.items()
-        if len({c.sizes[name] for c in live.problem.check_cases}) > 1
-    ]
+def _operations(graph: Graph) -> list[Node]:
+    """Everything but arithmetic of sizes."""
+    return [node for node in graph.nodes if not isinstance(node.meta.get("val"), _NUMBERS)]
+
+
+def _telling_cases(live: Live) -> list[Case]:
+    """A few in which as many sizes as possible differ. A size of 1 would be taken for a rule."""
+    cases = live.problem.check_cases
+    varied = [name for name in cases[0].sizes if len({case.sizes[name] for case in cases}) > 1]
+    rest = [case for case in cases if all(case.sizes[name] > 1 for name in varied)]
+    rest = rest if len(rest) > 1 else list(cases)
+    chosen: list[Case] = []
+
+    def news(case: Case) -> int:
+        return sum(all(case.sizes[name] != other.sizes[name] for other in chosen) for name in varied)
+
+    while rest and len(chosen) < _TRACED_CASES:
+        chosen.append(max(rest, key=news))
+        rest.remove(chosen[-1])
+    return chosen
 
 
 def _kinds(live: Live, case: Case) -> tuple[tuple[str, str], ...]:
@@ -148,22 +154,21 @@ def _drop_updates(graph: Graph) -> None:
             graph.erase_node(node)
 
 
-def _sizes_in(graph: Graph, other: Graph) -> dict[tuple[Node, tuple[int, ...]], SizeOf]:
-    nodes, others = list(graph.nodes), list(other.nodes)
-    if [str(node.target) for node in nodes if node.op == "call_function"] != [
-        str(node.target) for node in others if node.op == "call_function"
-    ]:
-        raise Untraceable("the reference does other things for other sizes")
+def _sizes_in(graphs: Sequence[Graph]) -> dict[tuple[Node, tuple[int, ...]], SizeOf]:
+    """Numbers of the first graph's calls that follow from sizes, each with the size that it is."""
     found: dict[tuple[Node, tuple[int, ...]], SizeOf] = {}
-    for place, (node, twin) in enumerate(zip(nodes, others, strict=True)):
-        for where, number, second in _numbers(node.args, twin.args):
-            if number != second and not _is_shape_of_norm(node, where):
-                size = _size(number, second, nodes[:place], others[:place])
-                if size is None:
-                    raise Untraceable(
-                        f"{node.target}: {number} (elsewhere {second}) follows from no tensor's size"
-                    )
-                found[node, where] = size
+    rows = list(zip(*(_operations(graph) for graph in graphs), strict=True))  # the same call in all graphs
+    for place, nodes in enumerate(rows):
+        for where, numbers, known in _numbers([node.args for node in nodes]):
+            fixed = len(set(numbers)) == 1 and not known
+            if fixed or _is_shape_of_norm(nodes[0], where):
+                continue
+            size = _size(numbers, rows[:place])
+            if size is not None:
+                found[nodes[0], where] = size
+            elif not known:
+                several = " or ".join(str(number) for number in dict.fromkeys(numbers))
+                raise Untraceable(f"{nodes[0].target}: the number {several} follows from no tensor's size")
     return found
 
 
@@ -173,29 +178,50 @@ def _is_shape_of_norm(node: Node, where: tuple[int, ...]) -> bool:
 
 
 def _numbers(
-    given: Sequence[Any], twin: Sequence[Any], where: tuple[int, ...] = ()
-) -> list[tuple[tuple[int, ...], int, int]]:
-    """Whole numbers that stand at the same places."""
-    found = []
-    for place, (one, two) in enumerate(zip(given, twin, strict=True)):
+    given: Sequence[Any], where: tuple[int, ...] = ()
+) -> list[tuple[tuple[int, ...], tuple[int, ...], bool]]:
+    """Whole numbers at the same places of several lists of arguments; and does the first have it as an expression?"""
+    found: list[tuple[tuple[int, ...], tuple[int, ...], bool]] = []
+    for place, values in enumerate(zip(*given, strict=True)):
         here = (*where, place)
-        if type(one) is int and type(two) is int:
-            found.append((here, one, two))
-        elif isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)) and len(one) == len(two):
-            found += _numbers(one, two, here)
+        numbers = [_number(value) for value in values]
+        if None not in numbers:
+            found.append((here, tuple(n for n in numbers if n is not None), isinstance(values[0], Node)))
+        elif all(isinstance(value, (list, tuple)) for value in values) and len({len(v) for v in values}) == 1:
+            found += _numbers(values, here)
     return found
 
 
-def _size(number: int, second: int, nodes: list[Node], others: list[Node]) -> SizeOf | None:
-    for node, twin in zip(nodes, others, strict=True):
-        value, other = node.meta.get("val"), twin.meta.get("val")
-        if isinstance(value, torch.Tensor) and isinstance(other, torch.Tensor):
-            rank = min(value.dim(), other.dim())
-            for dims in (*((dim,) for dim in range(rank)), *combinations(range(rank), 2)):
-                here, there = (math.prod(_hint(each.shape[dim]) for dim in dims) for each in (value, other))
-                if (here, there) == (number, second):
-                    return SizeOf(node, dims)
+def _number(value: Any) -> int | None:
+    """What a number or an expression was in the traced case."""
+    if isinstance(value, Node):
+        known = value.meta.get("val")
+        return _hint(known) if isinstance(known, (int, torch.SymInt)) else None
+    return value if type(value) is int else None
+
+
+def _size(numbers: tuple[int, ...], rows: Sequence[tuple[Node, ...]]) -> SizeOf | None:
+    """The first tensor of which a size, or the product of two, is this number in every graph."""
+    for nodes in rows:
+        shapes = [_shape(node) for node in nodes]
+        rank = min(len(shape) for shape in shapes)
+        for dims in (*((dim,) for dim in range(rank)), *combinations(range(rank), 2)):
+            if list(numbers) == [_product(shape, dims) for shape in shapes]:
+                return SizeOf(nodes[0], dims)
     return None
+
+
+def _shape(node: Node) -> list[int]:
+    """In the traced case; nothing for what is no tensor."""
+    value: Any = node.meta.get("val")
+    return [_hint(size) for size in value.shape] if isinstance(value, torch.Tensor) else []
+
+
+def _product(shape: list[int], dims: tuple[int, ...]) -> int:
+    product = 1
+    for dim in dims:
+        product *= shape[dim]
+    return product
 
 
 def _hint(size: Any) -> int:

@@ -75,7 +75,8 @@ def adopt(
         verdict = judge_baselines([str(made)], options)[str(made)]
         if not verdict.valid:
             raise EvoEngineerError(
-                f"{file}: the generated baseline is {verdict.outcome}: {verdict.summary}\n{_INSTEAD}"
+                f"{file}: the generated baseline is {verdict.outcome}: {verdict.summary}\n"
+                f"{verdict.evidence}\n{_INSTEAD}"
             )
         shutil.move(made, folder)
     return Adopted(folder, verdict)

@@ -28,6 +28,7 @@ __global__ void matmul_kernel(
 torch::Tensor multiplied(torch::Tensor a, torch::Tensor b) {
     a = as_floats(a);
     b = as_floats(b);
+    TORCH_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), "the matrices do not fit");
     int batch = a.size(0), rows = a.size(1), depth = a.size(2), columns = b.size(2);
     auto c = make({batch, rows, columns}, a);
     dim3 grid((columns + TILE - 1) / TILE, (rows + TILE - 1) / TILE, batch);
