@@ -25,11 +25,13 @@ import os
 import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.files import remove_private_folders
 from evoengineer.version import __version__
 
 TRACEBACK_VARIABLE = "EVOENGINEER_TRACEBACK"
@@ -50,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _speak_plainly()
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        return code if arguments is not None else _leave(code)
     except EvoEngineerError as error:
         return _report(error)
     except KeyboardInterrupt:
@@ -69,6 +72,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         what = f"{type(error).__name__}: {error}"
         return _report(EvoEngineerError(f"internal error: {what} (set {TRACEBACK_VARIABLE}=1 to see where)"))
+
+
+def _leave(code: int) -> int:
+    """The interpreter waits for every thread at its end. A run whose time is up waits for none: the processes in
+    which a kernel is being built and judged end with this one."""
+    if any(thread.name == "closing" for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        remove_private_folders()
+        os._exit(code)
+    return code
 
 
 def _speak_plainly() -> None:
