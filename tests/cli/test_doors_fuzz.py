@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -40,10 +41,12 @@ from evoengineer.propose.retry import RetryPolicy
 from evoengineer.search.settings import NAMES, read_file, resolve
 
 MANY = os.environ.get(PROFILE_VARIABLE) == "random"
+TRIES = int(os.environ.get("TRIES", "20000"))  # in all, of new examples
 
 
-def tries(many: int, few: int) -> settings:
-    return settings(max_examples=many if MANY else few)
+def tries(share: float, few: int) -> settings:
+    """A share of the many, or a few that are always the same."""
+    return settings(max_examples=max(1, math.ceil(TRIES * share)) if MANY else few)
 
 
 class Instant(ScriptedJudge):
@@ -201,14 +204,14 @@ def lines(draw: st.DrawFn) -> list[str]:
     return words
 
 
-@tries(6000, 60)
+@tries(0.3, 60)
 @given(words=lines())
 def test_flags(words: list[str]) -> None:
     with place() as folder:
         command(words, folder)
 
 
-@tries(500, 10)
+@tries(0.02, 10)
 @given(words=lines(), size=st.integers(0, 60_000), noise=st.binary(min_size=1, max_size=64))
 def test_flags_on_a_damaged_archive(words: list[str], size: int, noise: bytes) -> None:
     with place() as folder:
@@ -232,7 +235,7 @@ RUN_TOML = st.dictionaries(_KEYS, JSON, max_size=6).map(
 )
 
 
-@tries(4000, 60)
+@tries(0.18, 60)
 @given(content=files(RUN_TOML))
 def test_run_toml(content: bytes) -> None:
     with place() as folder:
@@ -271,7 +274,7 @@ PRICES = st.dictionaries(
 ).map(lambda models: f"models = {toml_value(models)}\n")
 
 
-@tries(3000, 60)
+@tries(0.12, 60)
 @given(content=files(PRICES))
 def test_price_files(content: bytes) -> None:
     with place() as folder:
@@ -324,7 +327,7 @@ SCRIPTS = st.fixed_dictionaries(
 ).map(lambda data: "".join(f"{key} = {toml_value(value)}\n" for key, value in data.items()))
 
 
-@tries(2000, 60)
+@tries(0.1, 60)
 @given(content=files(SCRIPTS))
 def test_script_files(content: bytes) -> None:
     with place() as folder:
@@ -357,7 +360,7 @@ RECORDINGS = st.lists(ENTRIES, max_size=4).map(
 )
 
 
-@tries(2000, 60)
+@tries(0.1, 60)
 @given(content=files(RECORDINGS))
 def test_recordings(content: bytes) -> None:
     with place() as folder:
@@ -407,7 +410,7 @@ BODIES = st.one_of(
 ).map(json.dumps)
 
 
-@tries(3000, 100)
+@tries(0.2, 100)
 @given(body=st.one_of(BODIES, BODIES, st.text(max_size=30), st.just("[" * 20_000)))
 def test_replies_of_endpoints(body: str) -> None:
     options = endpoints.EndpointOptions(
@@ -476,7 +479,7 @@ _PIECES = st.sampled_from([
 _START = "from evoengineer.problem.model import Case, Tolerance\nimport torch\n"
 
 
-@tries(1000, 25)
+@tries(0.03, 25)
 @given(pieces=st.lists(_PIECES, max_size=8), raw=st.one_of(st.none(), st.none(), st.binary(max_size=40)))
 def test_problem_files(pieces: list[str], raw: bytes | None) -> None:
     pytest.importorskip("torch")
