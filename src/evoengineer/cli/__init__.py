@@ -19,6 +19,7 @@ Each command group is a module of this package.
 """
 
 import argparse
+import errno
 import io
 import locale
 import os
@@ -62,16 +63,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; keep the interpreter from complaining about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except (OSError, ValueError) as error:
+        if not _names_no_file(error):
+            return _internal(error)
+        return _report(UsageError(f"a name that no file can have: {error}"))
     except sqlite3.DatabaseError as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
         advice = "`evoengineer archive check` says what is wrong with it"
         return _report(EvoEngineerError(f"the archive cannot be used: {error}; {advice}"))
     except Exception as error:
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        what = f"{type(error).__name__}: {error}"
-        return _report(EvoEngineerError(f"internal error: {what} (set {TRACEBACK_VARIABLE}=1 to see where)"))
+        return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get(TRACEBACK_VARIABLE):
+        raise error
+    what = f"{type(error).__name__}: {error}"
+    return _report(EvoEngineerError(f"internal error: {what} (set {TRACEBACK_VARIABLE}=1 to see where)"))
+
+
+def _names_no_file(error: Exception) -> bool:
+    """Too long, or with characters that no name can have; whoever asked the system for it wrote it."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENAMETOOLONG
+    return "embedded null" in str(error) or isinstance(error, UnicodeEncodeError)
 
 
 def _leave(code: int) -> int:
