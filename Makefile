@@ -7,7 +7,7 @@
 #   make integrity   hostile kernels must be caught, honest ones must pass
 #
 # PYTHON=... chooses the interpreter (3.11 or newer), TESTS=... the tests to run, JOBS=... how many at once,
-# KERNELS=... and SEED=... how many kernels `make fuzz` makes up, and which.
+# KERNELS=... and SEED=... how many kernels `make fuzz` makes up, and which; TRIES=... how many odd inputs it tries.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -15,6 +15,7 @@ BIN := $(VENV)/bin
 TESTS ?= tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 KERNELS ?= 200
+TRIES ?= 20000
 SEED ?= $(shell date +%s)
 
 # NVIDIA's compiler comes from PyPI when the machine has none. The choice is part of the stamp's name, so
@@ -58,7 +59,7 @@ lint: $(STAMP)
 
 # The tests draw the same examples every time; here they are new ones. Failing kernels go to fuzz-failures/.
 fuzz: $(STAMP)
-	HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m hypothesis $(TESTS)
+	HYPOTHESIS_PROFILE=random TRIES=$(TRIES) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m hypothesis $(TESTS)
 	$(BIN)/python -m tests.fuzz.runner --kernels $(KERNELS) --seed $(SEED) --checked
 
 format: $(STAMP)

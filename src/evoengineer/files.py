@@ -225,6 +225,13 @@ def _private_root() -> Path:
                 return root
 
 
+def remove_private_folders() -> None:
+    """For a process that ends without the interpreter's usual way out."""
+    root = _roots.get(os.getpid())
+    if root is not None:
+        shutil.rmtree(root, ignore_errors=True)
+
+
 def _remove(root: Path, owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(root, ignore_errors=True)

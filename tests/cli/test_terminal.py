@@ -92,3 +92,14 @@ def test_what_a_killed_command_leaves_is_swept_by_the_next(tmp_path: Path) -> No
             break
         assert time.monotonic() < deadline, still
     assert list(scratch.iterdir()) == [], "and it leaves nothing itself"
+
+
+def test_the_time_limit_of_a_run_is_kept_by_the_command(tmp_path: Path) -> None:
+    """It waited for whatever was being judged. The baseline here is never done in half a second."""
+    terminal = Terminal(
+        *("evolve", "softmax", "--max-seconds", "0.5", "--judge-seed", str(os.getpid()), "--plain"),
+        *("--name", "r", "--archive", str(tmp_path / "a.db")),
+    )
+    assert terminal.end() == 0, terminal.said
+    assert "stopped: the time is up after" in terminal.said
+    assert "Traceback" not in terminal.said

@@ -22,17 +22,20 @@ Each command group is a module of this package.
 """
 
 import argparse
+import errno
 import io
 import locale
 import os
 import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.files import remove_private_folders
 from evoengineer.version import __version__
 
 TRACEBACK_VARIABLE = "EVOENGINEER_TRACEBACK"
@@ -53,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _speak_plainly()
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        return code if arguments is not None else _leave(code)
     except EvoEngineerError as error:
         return _report(error)
     except KeyboardInterrupt:
@@ -62,16 +66,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; keep the interpreter from complaining about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except (OSError, ValueError) as error:
+        if not _names_no_file(error):
+            return _internal(error)
+        return _report(UsageError(f"a name that no file can have: {error}"))
     except sqlite3.DatabaseError as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
         advice = "`evoengineer archive check` says what is wrong with it"
         return _report(EvoEngineerError(f"the archive cannot be used: {error}; {advice}"))
     except Exception as error:
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        what = f"{type(error).__name__}: {error}"
-        return _report(EvoEngineerError(f"internal error: {what} (set {TRACEBACK_VARIABLE}=1 to see where)"))
+        return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get(TRACEBACK_VARIABLE):
+        raise error
+    what = f"{type(error).__name__}: {error}"
+    return _report(EvoEngineerError(f"internal error: {what} (set {TRACEBACK_VARIABLE}=1 to see where)"))
+
+
+def _names_no_file(error: Exception) -> bool:
+    """Too long, or with characters that no name can have; whoever asked the system for it wrote it."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENAMETOOLONG
+    return "embedded null" in str(error) or isinstance(error, UnicodeEncodeError)
+
+
+def _leave(code: int) -> int:
+    """The interpreter waits for every thread at its end. A run whose time is up waits for none: the processes in
+    which a kernel is being built and judged end with this one."""
+    if any(thread.name == "closing" for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        remove_private_folders()
+        os._exit(code)
+    return code
 
 
 def _speak_plainly() -> None:

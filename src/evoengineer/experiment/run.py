@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
@@ -167,15 +168,18 @@ class Run:
             if proposer is None:
                 proposer = open_proposer(settings)
                 opened.callback(proposer.close)
+            in_time = True
             if judge is None:
-                judge = open_judge(settings)
-                opened.callback(judge.close)
+                judge = own = open_judge(settings)
+                opened.callback(lambda: _close(own, wait=in_time))
             loop = _loop(archive, record, settings, proposer, judge, observer, total)
             loop.progress.price_known = bool(record.settings.get("price_known", True))
             if on_loop is not None:
                 on_loop(loop)
             with blaming(settings.method):
-                return loop.run()
+                result = loop.run()
+            in_time = not loop.out_of_time
+            return result
 
 
 def resolved_method(settings: Settings) -> tuple[Method, str]:
@@ -403,6 +407,14 @@ def check_problem(settings: Settings, run: RunRecord) -> None:
             f"run {run.id}: {' and '.join(changes)} ({settings.baseline or settings.problem}) changed since the run "
             "began. Put back what it was, or start a new run."
         )
+
+
+def _close(judge: Judge, *, wait: bool) -> None:
+    """When the time of a run is over, a kernel that is being judged is not waited for."""
+    if wait:
+        judge.close()
+    else:
+        threading.Thread(target=judge.close, name="closing", daemon=True).start()
 
 
 @contextmanager

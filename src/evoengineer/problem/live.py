@@ -73,8 +73,10 @@ def _run(path: Path) -> types.ModuleType:
     sys.modules[module.__name__] = module  # dataclasses and inspect look modules up by name
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
-    except UsageError:
-        raise
+    except UsageError as error:
+        if str(path) in str(error):
+            raise
+        raise UsageError(f"{path}{_line(error, path)}: {error}") from error
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         raise UsageError(

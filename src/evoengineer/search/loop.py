@@ -90,6 +90,11 @@ class Loop:
         self._interrupted = True
         self._inbox.put(("interrupted", 0, None))  # to wake the loop
 
+    @property
+    def out_of_time(self) -> bool:
+        """Whether what was under way was left alone, since the time is up."""
+        return self._give_up.is_set()
+
     def run(self) -> Result:
         """Work until the budget or an ending stops it."""
         try:

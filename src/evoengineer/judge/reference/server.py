@@ -283,7 +283,10 @@ def main() -> int:
             answer = {"error": str(error)}
         except Exception as error:  # a problem's own code runs here; the judge reports what it raised
             answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), file=answers, flush=True)
+        try:
+            print(json.dumps(answer), file=answers, flush=True)
+        except BrokenPipeError:  # nobody wants to know any longer
+            os._exit(0)
     return 0
 
 
