@@ -31,6 +31,9 @@ from evoengineer.judge.worker import Target, target_of
 
 LOCAL, AUTO = "local", "auto"
 _KNOCK_SECONDS = 20
+_STARTS = 3
+# What every process of a cluster writes down about itself, for a dashboard that a cluster of ours does not have.
+UNWATCHED = {"task_events_report_interval_ms": 0, "enable_metrics_collection": False}
 _BEAT_SECONDS = 1.0
 _LEAVE_SECONDS = 10.0
 _SHORT = 40  # Ray's sockets lie below its folder, and their names must not be long
@@ -106,7 +109,8 @@ class Gateway:
         if not self._used:
             reasons = "\n".join(self._refused) or "it has no node that is alive"
             raise EvoEngineerError(f"no node of the cluster {opening.address} can be used:\n{reasons}")
-        self._connection.send(("opened", self._dispatcher.standing, self._take_notes()))
+        home = ray.get_runtime_context().get_node_id()
+        self._connection.send(("opened", self._dispatcher.standing, self._take_notes(), home))
 
     def _target(self, nodes: list[Node]) -> Target:
         """What to compile for. On real GPUs: the one card type that there is, or that was chosen."""
@@ -243,8 +247,16 @@ def connect(opening: Opening) -> str | None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home
     os.environ.pop("RAY_ADDRESS", None)  # a new one, whatever else there is
     folder = tempfile.mkdtemp(prefix="evo-ray-")
-    short = len(folder) <= _SHORT
-    ray.init(include_dashboard=False, **({"_temp_dir": folder} if short else {}), **quiet)
+    place = {"_temp_dir": folder} if len(folder) <= _SHORT else {}
+    for left in reversed(range(_STARTS)):
+        try:
+            ray.init(include_dashboard=False, _system_config=UNWATCHED, **place, **quiet)
+            break
+        except Exception as error:  # Ray gives a new node half a minute, which a busy machine may not have
+            ray.shutdown()
+            if not left:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise EvoEngineerError(f"no cluster can be started here: {cause_of(error)}") from error
     return folder
 
 
