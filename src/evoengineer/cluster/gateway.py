@@ -104,7 +104,7 @@ class Gateway:
             both_builds=not opening.options.device.simulated,
         )
         self._dispatcher.most_judges = opening.options.workers
-        for node in nodes:
+        for node in sorted(nodes, key=lambda each: -each.free):  # other drivers may hold the rest
             self._consider(node)
         if not self._used:
             reasons = "\n".join(self._refused) or "it has no node that is alive"
