@@ -22,6 +22,7 @@ from typing import Any
 
 import ray
 
+from evoengineer.cluster.address import AUTO, LOCAL
 from evoengineer.cluster.dispatch import Dispatcher, Text
 from evoengineer.cluster.facts import Node, refusals, versions_here
 from evoengineer.cluster.fleet import RayFleet, alive_nodes, cause_of, look_at
@@ -29,7 +30,6 @@ from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.worker import Target, target_of
 
-LOCAL, AUTO = "local", "auto"
 _KNOCK_SECONDS = 20
 _STARTS = 3
 # What every process of a cluster writes down about itself, for a dashboard that a cluster of ours does not have.
@@ -261,14 +261,10 @@ def connect(opening: Opening) -> str | None:
 
 
 def _knock(address: str) -> None:
-    """Ray tries for minutes at an address where nothing is; and takes it ill when it has no port."""
+    """Ray tries for minutes at an address where nothing is."""
     if address == AUTO or "://" in address:
         return
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise EvoEngineerError(
-            f"the cluster's address {address!r} is none: write HOST:PORT, {AUTO} or {LOCAL}"
-        )
     try:
         socket.create_connection((host, int(port)), timeout=_KNOCK_SECONDS).close()
     except (OSError, OverflowError) as error:

@@ -25,6 +25,7 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Self
 
+from evoengineer.cluster.address import check_address
 from evoengineer.cluster.crew import BuildReport, Trouble
 from evoengineer.cluster.parcel import pack_problem
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
@@ -311,6 +312,7 @@ class _Process:
     """The gateway's process, and the socket to it."""
 
     def __init__(self, opening: dict[str, Any]) -> None:
+        check_address(opening["address"])
         if importlib.util.find_spec("ray") is None:
             raise EvoEngineerError("--cluster needs Ray: pip install 'evoengineer[ray]'")
         ours, theirs = socket.socketpair()
