@@ -68,6 +68,8 @@ def one_node(sleepers: int, seconds: float) -> Iterator[str]:
     """The address of a cluster with places for so many judges."""
     from ray.cluster_utils import Cluster as RayCluster
 
+    from evoengineer.cluster.gateway import UNWATCHED
+
     folder = tempfile.mkdtemp(prefix="evo-ray-", dir="/tmp")
     Path("/tmp/ray").mkdir(exist_ok=True)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
@@ -75,7 +77,7 @@ def one_node(sleepers: int, seconds: float) -> Iterator[str]:
     cluster = RayCluster()
     try:
         cores = next(n for n in range(2, 2 * sleepers + 4) if n - -(-n // 4) >= sleepers)
-        cluster.add_node(num_cpus=cores, include_dashboard=False, temp_dir=folder)
+        cluster.add_node(num_cpus=cores, include_dashboard=False, temp_dir=folder, _system_config=UNWATCHED)
         yield cluster.address
     finally:
         cluster.shutdown()
@@ -122,8 +124,8 @@ def throughput(sleepers: int, trials: int, seconds: float) -> bool:
     ideal = trials * seconds / sleepers
     print(f"{trials:,} trials, {sleepers} sleepers of {seconds:g} s: {trials / wall:.0f} trials per second")
     print(f"  wall time {wall:.1f} s, the sleepers' own {ideal:.1f} s: {wall / ideal:.2f}x of ideal")
-    for part, seconds in after.items():
-        print(f"  CPU time per trial, {part}: {1000 * (seconds - before.get(part, 0.0)) / trials:.2f} ms")
+    for part, used in after.items():
+        print(f"  CPU time per trial, {part}: {1000 * (used - before[part]) / trials:.2f} ms")
     print(f"  archive: {size / trials:.0f} bytes per trial")
     rates = []
     for end in WINDOWS:

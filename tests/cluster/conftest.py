@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 pytest.importorskip("ray")
+from ray._private import services
 from ray.cluster_utils import Cluster
 
 from evoengineer.propose.fake_script import reply_text
 from evoengineer.propose.protocol import Reply, Usage
 from evoengineer.propose.recording import FORMAT
 
-WAIT_SECONDS = 60  # for what takes a few; a busy machine takes longer
+WAIT_SECONDS = 300  # for what takes a few; a busy machine takes longer
 # A node that is killed is noticed within seconds instead of half a minute.
 QUICK_HEALTH = {
     "health_check_initial_delay_ms": 1000,
@@ -116,6 +117,29 @@ def until(condition: Callable[[], Any]) -> Any:
     return found
 
 
+def add_node(cluster: Cluster, **how: Any) -> Any:
+    """Ray gives a node half a minute to appear; a busy machine takes longer."""
+    look = services.get_node
+
+    def patient(*arguments: Any) -> Any:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                return look(*arguments)
+            except RuntimeError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    services.get_node = patient
+    try:
+        node = cluster.add_node(wait=False, **how)
+    finally:
+        services.get_node = look
+    cluster.wait_for_nodes(timeout=WAIT_SECONDS)
+    return node
+
+
 @contextmanager
 def three_nodes() -> Iterator[Cluster]:
     """Two cores each: a judge and a build at a time."""
@@ -126,9 +150,9 @@ def three_nodes() -> Iterator[Cluster]:
         Path("/tmp/ray").mkdir(
             exist_ok=True
         )  # Ray notes the address of a new cluster there, wherever that lies
-        cluster.add_node(**head)
+        add_node(cluster, **head)
         for _ in range(2):
-            cluster.add_node(num_cpus=2)
+            add_node(cluster, num_cpus=2)
         yield cluster
     finally:
         cluster.shutdown()

@@ -9,17 +9,19 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ray.cluster_utils import Cluster as RayCluster
-from tests.cluster.conftest import TRIALS, kernel, three_nodes, until, write_problem
+from tests.cluster.conftest import TRIALS, add_node, kernel, three_nodes, until, write_problem
 
 import evoengineer
 from evoengineer import evolve, resume
 from evoengineer.archive.canonical import digest
 from evoengineer.archive.store import Archive
+from evoengineer.card.name import DeviceName
 from evoengineer.cluster.pool import Cluster, ClusterPool
 from evoengineer.errors import EvoEngineerError
 from evoengineer.experiment.evolving import new_settings
@@ -72,11 +74,12 @@ def test_a_node_removed_in_mid_run_and_one_added(
         (signals / "wait").touch()
         judged = [pool.judge(source) for source in sources]
         until(lambda: pool.standing().under_way == len(sources))
-        removed = max(cluster.worker_nodes, key=lambda node: node.node_id)
+        # Not the node that this driver belongs to: without that one it has no cluster.
+        removed = next(node for node in cluster.worker_nodes if node.node_id != opened.home)
         cluster.remove_node(removed, allow_graceful=False)
         until(lambda: pool.standing().nodes == 2)
         assert pool.standing().under_way == len(sources)
-        cluster.add_node(num_cpus=2)
+        add_node(cluster, num_cpus=2)
         until(lambda: pool.standing().nodes == 3)
         (signals / "wait").unlink()
         assert all(each.result(timeout=300).valid for each in judged)
@@ -156,8 +159,8 @@ def _settled(archive: Path) -> bool:
         return False  # not made yet
 
 
-def test_other_versions_are_refused(cluster: RayCluster, tmp_path: Path) -> None:
-    """A node with another version of this package, and one with another nvcc."""
+def test_other_versions_are_refused_and_cards_are_not_mixed(cluster: RayCluster, tmp_path: Path) -> None:
+    """A node with another version of this package, and one with another nvcc; and a GPU each, of two types."""
     copy = tmp_path / "other" / "evoengineer"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "version.py").write_text('__version__ = "99.0"\n')
@@ -166,13 +169,15 @@ def test_other_versions_are_refused(cluster: RayCluster, tmp_path: Path) -> None
     (toolkit / "nvcc").write_text('#!/bin/sh\necho "Cuda compilation tools, release 99.1, V99.1.7"\n')
     (toolkit / "nvcc").chmod(0o755)
     other = [
-        cluster.add_node(num_cpus=2, env_vars={"PYTHONPATH": str(copy.parent)}),
-        cluster.add_node(num_cpus=2, env_vars={"CUDA_HOME": str(toolkit.parent)}),
+        add_node(cluster, num_cpus=2, env_vars={"PYTHONPATH": str(copy.parent)}, **labelled("H100")),
+        add_node(cluster, num_cpus=2, env_vars={"CUDA_HOME": str(toolkit.parent)}, **labelled("A100")),
     ]
     notes: list[str] = []
     try:
         with Cluster(cluster.address, OPTIONS, notify=notes.append) as opened:
             assert opened.standing.nodes == 3
+        with pytest.raises(EvoEngineerError, match="several types of GPU: A100, H100"):
+            Cluster(cluster.address, replace(OPTIONS, device=DeviceName.parse("cuda:0")))
         doctor = subprocess.run(
             [sys.executable, "-m", "evoengineer", "doctor", "--cluster", cluster.address],
             capture_output=True, text=True, check=False,
@@ -186,6 +191,13 @@ def test_other_versions_are_refused(cluster: RayCluster, tmp_path: Path) -> None
     assert doctor.returncode == 0, doctor.stderr
     assert doctor.stdout.count("evoengineer 99.0 there") == 1
     assert doctor.stdout.count("nvcc 99.1.7 there") == 1
+    assert "1 × H100" in doctor.stdout
+    assert "3 of 5 nodes" in doctor.stdout
+
+
+def labelled(card: str) -> dict[str, Any]:
+    """A node that claims to have a GPU of that type, as Ray says it."""
+    return {"num_gpus": 1, "resources": {f"accelerator_type:{card}": 1.0}}
 
 
 class Ender(Silent):

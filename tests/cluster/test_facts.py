@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evoengineer.cluster.facts import Facts, Node, differences, facts_here, refusals, versions_here
+from evoengineer.cluster.pool import Cluster
+from evoengineer.errors import UsageError
+from evoengineer.judge.options import JudgeOptions
 
 HERE = {"evoengineer": "1.0", "nvcc": "13.0.88", "evoengineer's sources": "aa"}
 
@@ -41,6 +46,12 @@ def test_cards_are_not_mixed() -> None:
     assert refused(node, gpu=True, card="H100") == []
     assert refused(node, gpu=True, card="A100") == ["its card is H100, this experiment's is A100"]
     assert refused(Node("2", "two", 2, facts=Facts(HERE)), gpu=True) == ["it has no GPU"]
+
+
+@pytest.mark.parametrize("address", ["", "somewhere", "10.0.0.1", "host:port", "none"])
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(UsageError, match="write HOST:PORT, auto"):
+        Cluster(address, JudgeOptions(run_seed=1))
 
 
 def test_a_silent_node() -> None:

@@ -6,6 +6,7 @@
     dispatch.py   which judge gets which candidate, and what follows when one dies; knows nothing of Ray
     fleet.py      the same in Ray's terms: nodes, tasks, actors
     crew.py       what runs on a node
+    address.py    how users name a cluster
     facts.py      what must be the same on every node
     parcel.py     what travels: problems and builds
 

@@ -10,7 +10,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 
@@ -49,7 +49,7 @@ class Node:
     card: str = ""  # type of its GPUs, by Ray's label or NVIDIA's name
     facts: Facts | None = None
     silence: str = ""  # why it told nothing
-    head: bool = field(default=False, compare=False)
+    free: float = 0.0  # GPUs that nobody holds; of a node without any, cores
 
 
 def facts_here() -> Facts:

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 import ray
+from ray._private.state import available_resources_per_node
 from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -53,9 +54,11 @@ def places_on(node: Node, *, gpu: bool, cpus: int) -> Places:
 def alive_nodes() -> dict[str, Node]:
     """The nodes that Ray knows to be alive, not yet looked at, by their ids."""
     found = {}
+    available = available_resources_per_node()
     for each in ray.nodes():
         if each["Alive"]:
             resources: Mapping[str, float] = each["Resources"]
+            free = available.get(each["NodeID"], {})
             label = next((name.removeprefix(_LABEL) for name in resources if name.startswith(_LABEL)), "")
             found[each["NodeID"]] = Node(
                 id=each["NodeID"],
@@ -63,6 +66,7 @@ def alive_nodes() -> dict[str, Node]:
                 cpus=resources.get("CPU", 0.0),
                 gpus=resources.get("GPU", 0.0),
                 card=label,
+                free=free.get("GPU" if "GPU" in resources else "CPU", 0.0),
             )
     return found
 

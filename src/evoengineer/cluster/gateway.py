@@ -22,6 +22,7 @@ from typing import Any
 
 import ray
 
+from evoengineer.cluster.address import AUTO, LOCAL
 from evoengineer.cluster.dispatch import Dispatcher, Text
 from evoengineer.cluster.facts import Node, refusals, versions_here
 from evoengineer.cluster.fleet import RayFleet, alive_nodes, cause_of, look_at
@@ -29,8 +30,10 @@ from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.worker import Target, target_of
 
-LOCAL, AUTO = "local", "auto"
 _KNOCK_SECONDS = 20
+_STARTS = 3
+# What every process of a cluster writes down about itself, for a dashboard that a cluster of ours does not have.
+UNWATCHED = {"task_events_report_interval_ms": 0, "enable_metrics_collection": False}
 _BEAT_SECONDS = 1.0
 _LEAVE_SECONDS = 10.0
 _SHORT = 40  # Ray's sockets lie below its folder, and their names must not be long
@@ -101,12 +104,13 @@ class Gateway:
             both_builds=not opening.options.device.simulated,
         )
         self._dispatcher.most_judges = opening.options.workers
-        for node in nodes:
+        for node in sorted(nodes, key=lambda each: -each.free):  # other drivers may hold the rest
             self._consider(node)
         if not self._used:
             reasons = "\n".join(self._refused) or "it has no node that is alive"
             raise EvoEngineerError(f"no node of the cluster {opening.address} can be used:\n{reasons}")
-        self._connection.send(("opened", self._dispatcher.standing, self._take_notes()))
+        home = ray.get_runtime_context().get_node_id()
+        self._connection.send(("opened", self._dispatcher.standing, self._take_notes(), home))
 
     def _target(self, nodes: list[Node]) -> Target:
         """What to compile for. On real GPUs: the one card type that there is, or that was chosen."""
@@ -243,20 +247,24 @@ def connect(opening: Opening) -> str | None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home
     os.environ.pop("RAY_ADDRESS", None)  # a new one, whatever else there is
     folder = tempfile.mkdtemp(prefix="evo-ray-")
-    short = len(folder) <= _SHORT
-    ray.init(include_dashboard=False, **({"_temp_dir": folder} if short else {}), **quiet)
+    place = {"_temp_dir": folder} if len(folder) <= _SHORT else {}
+    for left in reversed(range(_STARTS)):
+        try:
+            ray.init(include_dashboard=False, _system_config=UNWATCHED, **place, **quiet)
+            break
+        except Exception as error:  # Ray gives a new node half a minute, which a busy machine may not have
+            ray.shutdown()
+            if not left:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise EvoEngineerError(f"no cluster can be started here: {cause_of(error)}") from error
     return folder
 
 
 def _knock(address: str) -> None:
-    """Ray tries for minutes at an address where nothing is; and takes it ill when it has no port."""
+    """Ray tries for minutes at an address where nothing is."""
     if address == AUTO or "://" in address:
         return
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise EvoEngineerError(
-            f"the cluster's address {address!r} is none: write HOST:PORT, {AUTO} or {LOCAL}"
-        )
     try:
         socket.create_connection((host, int(port)), timeout=_KNOCK_SECONDS).close()
     except (OSError, OverflowError) as error:

@@ -25,6 +25,7 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Self
 
+from evoengineer.cluster.address import check_address
 from evoengineer.cluster.crew import BuildReport, Trouble
 from evoengineer.cluster.parcel import pack_problem
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from evoengineer.cluster.facts import Node
 
 _SILENT_SECONDS = 180.0  # of a gateway that tells something every second
-_END_SECONDS = 60.0
+_END_SECONDS = 120.0
 _CREW = "evoengineer.cluster.crew"
 
 
@@ -66,6 +67,7 @@ class Cluster:
         seed = secret_seed() if options.run_seed is None else options.run_seed
         self.address, self.options = address, replace(options, run_seed=seed)
         self.standing = Standing()
+        self.home = ""  # the node through which this machine belongs to the cluster
         self._notify = notify or _print_note
         self._lock = threading.Lock()
         self._numbers = count(1)
@@ -133,8 +135,8 @@ class Cluster:
         kind, *values = message
         if kind == "fatal":
             raise EvoEngineerError(values[0])
-        self.standing = values[0]
-        for note in values[1]:
+        self.standing, notes, self.home = values
+        for note in notes:
             self._notify(note)
 
     def _read(self) -> None:
@@ -310,6 +312,7 @@ class _Process:
     """The gateway's process, and the socket to it."""
 
     def __init__(self, opening: dict[str, Any]) -> None:
+        check_address(opening["address"])
         if importlib.util.find_spec("ray") is None:
             raise EvoEngineerError("--cluster needs Ray: pip install 'evoengineer[ray]'")
         ours, theirs = socket.socketpair()
