@@ -1,5 +1,7 @@
 """PyTorch's time on a simulated card: the calls that are seen, and the arithmetic."""
 
+from pathlib import Path
+
 import pytest
 
 from evoengineer.card.profile import load_profile
@@ -36,8 +38,31 @@ def test_a_product_is_bound_by_arithmetic() -> None:
 
 def test_the_calls_of_shipped_references() -> None:
     pytest.importorskip("torch")
-    found = estimates(["softmax", "matmul", "vector_add", "/etc/passwd", "no/such"], CARD)
+    names = {name: name for name in ("softmax", "matmul", "vector_add", "no/such")}
+    found = estimates({**names, "passwd": "/etc/passwd"}, CARD)
     assert set(found) == {"softmax", "matmul", "vector_add"}
     eager, fused = found["vector_add"]
     assert eager == pytest.approx(fused, rel=0.01)  # one call, which is all there is
     assert all(0 < fused <= eager for eager, fused in found.values())
+
+
+def test_files_are_run_only_when_that_was_asked_for(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    file = tmp_path / "softmax.py"  # a namesake of one that ships
+    file.write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w')\n"
+        "import torch\n"
+        "class Model(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return torch.relu(x) + x\n"
+        "def get_inputs():\n"
+        "    return [torch.randn(1024, 1024)]\n"
+        "def get_init_inputs():\n"
+        "    return []\n"
+    )
+    assert estimates({"softmax": str(file)}, CARD) == {}
+    assert not (tmp_path / "ran").exists()
+    eager, fused = estimates({"softmax": str(file)}, CARD, run_files=True)["softmax"]
+    moved_us = 1024 * 1024 * 4 / BANDWIDTH * 1e6
+    assert eager == pytest.approx(2 * LAUNCH_US + 5 * moved_us)  # x to y; y and x to z
+    assert fused == pytest.approx(LAUNCH_US + 2 * moved_us)

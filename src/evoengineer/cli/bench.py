@@ -105,7 +105,9 @@ def _write_report(options: argparse.Namespace, runs: list[str]) -> None:
     archive = archive_file(options.archive)
     folder = options.out or archive.parent / "reports" / options.name
     try:
-        written = write_report(gather([(archive, tuple(runs))], f"Bench {options.name}"), folder)
+        written = write_report(
+            gather([(archive, tuple(runs))], f"Bench {options.name}", run_files=True), folder
+        )
     except OSError as error:
         raise EvoEngineerError(f"--out {folder}: {error.strerror or error}") from error
     print(f"report: {written[0]}")

@@ -31,6 +31,11 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     report.add_argument(
         "--no-pytorch", action="store_true", help="do not estimate PyTorch's times on simulated cards"
     )
+    report.add_argument(
+        "--run-problems",
+        action="store_true",
+        help="estimate them also for problems of your own, by running the files that the archive names",
+    )
     add_archive(report)
     report.set_defaults(command=report_command)
 
@@ -43,7 +48,7 @@ def report_command(options: argparse.Namespace) -> int:
 
     sources = find_sources(options.sources, archive_file(options.archive))
     title = options.title or f"Report on {', '.join(options.sources) or 'all runs'}"
-    report = gather(sources, title, pytorch=not options.no_pytorch)
+    report = gather(sources, title, pytorch=not options.no_pytorch, run_files=options.run_problems)
     if options.out.exists() and not options.out.is_dir():
         raise UsageError(f"--out {options.out} is not a folder")
     try:

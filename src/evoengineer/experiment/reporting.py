@@ -40,8 +40,12 @@ def _runs_named(archive: Archive, word: str) -> list[str]:
     return bench or [archive.run(word).id]
 
 
-def gather(sources: Sequence[Source], title: str, *, pytorch: bool = True) -> Report:
-    """Read everything that the report says. `pytorch`: estimate its time where it was not measured."""
+def gather(sources: Sequence[Source], title: str, *, pytorch: bool = True, run_files: bool = False) -> Report:
+    """Read everything that the report says.
+
+    `pytorch`: estimate its time where it was not measured; `run_files`: also by running the files of problems that do
+    not ship with EvoEngineer.
+    """
     runs: list[RunFacts] = []
     origin: dict[int, Path] = {}
     for path, names in sources:
@@ -56,19 +60,19 @@ def gather(sources: Sequence[Source], title: str, *, pytorch: bool = True) -> Re
         with Archive(origin[id(best)], read_only=True) as archive:
             detail = read_detail(archive, best)
         details += [detail] if detail is not None else []
-    return Report(title, count(runs, pytorch_times(runs) if pytorch else {}), details)
+    return Report(title, count(runs, pytorch_times(runs, run_files=run_files) if pytorch else {}), details)
 
 
-def pytorch_times(runs: Sequence[RunFacts]) -> dict[tuple[str, str], PyTorchTime]:
+def pytorch_times(runs: Sequence[RunFacts], *, run_files: bool = False) -> dict[tuple[str, str], PyTorchTime]:
     """Estimates for the simulated devices among the runs; none where PyTorch is not installed."""
     found: dict[tuple[str, str], PyTorchTime] = {}
     for device in dict.fromkeys(run.device for run in runs):
         name = DeviceName.parse(device)
         if not name.simulated:
             continue
-        problems = list(dict.fromkeys(run.problem for run in runs if run.device == device))
+        problems = {run.problem: run.address for run in runs if run.device == device}
         try:
-            times = estimates(problems, name.profile)
+            times = estimates(problems, name.profile, run_files=run_files)
         except EvoEngineerError:
             return found
         found |= {(problem, device): PyTorchTime(*each, estimated=True) for problem, each in times.items()}

@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evoengineer.card.profile import Profile
@@ -25,6 +26,7 @@ from evoengineer.version import __version__
 # commonly measured at 75 to 90%.
 LIBRARY_EFFICIENCY = 0.8
 _CALLS = Cache("pytorch-calls")
+_COUNTER = Path(__file__).parents[1] / "problem" / "calls.py"
 
 Call = Mapping[str, Any]  # a line of `problem/calls.py`
 
@@ -56,34 +58,50 @@ def rate(call: Call, card: Profile) -> float:
     return 2 * per_clock * card.sm_count * card.clock_khz * 1e3 * LIBRARY_EFFICIENCY
 
 
-def estimates(problems: Sequence[str], card: Profile) -> dict[str, tuple[float, float]]:
-    """Of the problems among these that ship with EvoEngineer: an archive's word is no reason to run any other file."""
+def estimates(
+    problems: Mapping[str, str], card: Profile, *, run_files: bool = False
+) -> dict[str, tuple[float, float]]:
+    """By the problems' names; given are their addresses, as settings have them.
+
+    Of problems that ship with EvoEngineer; of others only if `run_files`: an archive's word alone is no reason to run
+    a file.
+    """
     known = shipped()
-    names = [name for name in problems if name in known]
-    if not names:
+    chosen = {name: address for name, address in problems.items() if address in known}
+    chosen |= {
+        name: name for name, address in problems.items() if name in known and name.endswith(f"/{address}")
+    }
+    if run_files:
+        chosen |= {
+            n: address for n, address in problems.items() if n not in chosen and Path(address).exists()
+        }
+    if not chosen:
         return {}
-    descriptions = find_problems(names)
+    descriptions = dict(zip(chosen, find_problems(list(chosen.values())), strict=True))
     calls = _calls(descriptions)
     return {
-        each.problem.name: estimate(calls[each.problem.name], each.moved_bytes(), card)
-        for each in descriptions
-        if each.problem.name in calls
+        name: estimate(calls[name], each.moved_bytes(), card)
+        for name, each in descriptions.items()
+        if name in calls
     }
 
 
-def _calls(descriptions: Sequence[Description]) -> dict[str, list[Call]]:
-    keys = {each.problem.name: digest(__version__, each.problem.path.read_bytes()) for each in descriptions}
+def _calls(descriptions: Mapping[str, Description]) -> dict[str, list[Call]]:
+    keys = {
+        name: digest(__version__, each.problem.path.read_bytes(), _COUNTER.read_bytes())
+        for name, each in descriptions.items()
+    }
     found = {name: json.loads(data) for name, key in keys.items() if (data := _CALLS.get(key)) is not None}
-    missing = [each.problem for each in descriptions if each.problem.name not in found]
+    missing = [(name, each.problem) for name, each in descriptions.items() if name not in found]
     if missing:
         run = subprocess.run(
             [sys.executable, "-m", "evoengineer.problem.calls"],
-            input=json.dumps([{"path": str(each.path), "name": each.name} for each in missing]),
+            input=json.dumps([{"path": str(each.path), "name": each.name} for _, each in missing]),
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        for problem, line in zip(missing, run.stdout.splitlines(), strict=False):
+        for (name, _), line in zip(missing, run.stdout.splitlines(), strict=False):
             answer = json.loads(line)
             if "calls" in answer:
-                found[problem.name] = answer["calls"]
-                _CALLS.put(keys[problem.name], json.dumps(answer["calls"]).encode())
+                found[name] = answer["calls"]
+                _CALLS.put(keys[name], json.dumps(answer["calls"]).encode())
     return found

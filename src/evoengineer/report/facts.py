@@ -19,6 +19,7 @@ class RunFacts:
 
     id: str
     problem: str
+    address: str  # what named the problem: the same, or a path
     family: str
     method: str
     model: str
@@ -87,6 +88,7 @@ def _facts(archive: Archive, totals: RunSummary) -> RunFacts:
     return RunFacts(
         id=run.id,
         problem=run.problem,
+        address=str(run.settings.get("problem", run.problem)),
         family=family_of(run.problem),
         method=run.method,
         model=run.proposer,

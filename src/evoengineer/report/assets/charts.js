@@ -68,7 +68,7 @@ const KINDS = {
     const at = new Map(spec.nodes.map((n) => [n[0], [n[1], n[2]]]));
     const floor = Math.min(1, ...spec.nodes.map((n) => n[2] || 1)) * 0.9;
     const place = (n) => [n[1], n[2] == null ? floor : n[2]];
-    const ways = [];
+    const ways = [], small = spec.nodes.length > 2000 ? 3 : 7;
     const led = spec.edges.length > 2000 ? ancestry(spec) : at;
     for (const [child, parent] of spec.edges) {
       if (led.has(child) && at.has(child) && at.has(parent)) {
@@ -78,8 +78,8 @@ const KINDS = {
     }
     option.series = [
       { type: "line", data: ways, silent: true, showSymbol: false, lineStyle: { color: color("--line"), width: 1 }, z: 1 },
-      { type: "scatter", z: 2, cursor: "pointer", large: false,
-        data: spec.nodes.map((n) => ({ value: [...place(n), n[0], n[3]], symbolSize: n[4] ? 13 : 7,
+      { type: "scatter", z: 2, cursor: "pointer", progressive: 0,
+        data: spec.nodes.map((n) => ({ value: [...place(n), n[0], n[3]], symbolSize: n[4] ? 13 : small,
           symbol: n[2] == null ? "triangle" : "circle", itemStyle: { color: outcomeColor(n[3]) } })) },
     ];
     option.tooltip.formatter = (item) => `proposal ${item.value[2]}: ${item.value[3]}`
