@@ -24,7 +24,7 @@ def timed(source: str) -> str:
     """A kernel whose time is the least for 64 threads; those of 16 do not work."""
     threads = {knob.name: knob.value for knob in knobs(source)}.get("RUN_THREADS", 0)
     outcome = " outcome=wrong" if threads == 16 else ""
-    return source.replace("time=knobs", f"time={40 + abs(threads - 64)}{outcome}")
+    return source.replace("time=knobs", f"time={40 + abs(threads - 64) / 8}{outcome}")
 
 
 class KnobJudge(ScriptedJudge):
