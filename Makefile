@@ -37,7 +37,8 @@ help:
 
 demo: $(STAMP)
 	$(BIN)/evoengineer judge examples/softmax_warp.cu --problem softmax
-	$(BIN)/evoengineer evolve softmax --seed 1 --archive build/demo/archive.db
+	$(BIN)/evoengineer evolve softmax --seed 1 --trials 10 --archive build/demo/archive.db
+	$(BIN)/evoengineer evolve square --seed 1 --method free --trials 6 --archive build/demo/archive.db
 	$(BIN)/evoengineer report --archive build/demo/archive.db --out build/demo/report
 	@echo "look at it: $(CURDIR)/build/demo/report/report.html"
 

@@ -25,17 +25,26 @@ from evoengineer.propose.rewriter import Rewriter
 SUITE = Path(evoengineer.__file__).parent / "suites" / "kernels91"
 
 
-def problems(wanted: list[str]) -> list[str]:
-    """`family/name` of the suite's problems whose path contains one of the words."""
+def corpus() -> dict[str, Path]:
+    """The kernels outside the suites."""
+    from tests.propose.corpus import CORPUS
+
+    return {f"corpus/{each.name}": each.problem.path.parent for each in CORPUS}
+
+
+def problems(wanted: list[str]) -> dict[str, Path]:
+    """Folders of the suite's problems whose `family/name` contains one of the words."""
     found = sorted(str(path.parent.relative_to(SUITE)) for path in SUITE.glob("*/*/problem.py"))
-    return [name for name in found if not wanted or any(word in name for word in wanted)]
+    return {name: SUITE / name for name in found if not wanted or any(word in name for word in wanted)}
 
 
-def measure(archive: Path, problem: str, seed: int, trials: int, tune: int, *, random: bool) -> None:
+def measure(
+    archive: Path, problem: str, folder: Path, seed: int, trials: int, tune: int, *, random: bool
+) -> None:
     """One run, from wherever it stands to its end."""
     name = f"{problem.replace('/', '-')}-{trials}-{tune}-s{seed}" + ("-random" if random else "")
     settings = new_settings({
-        "problem": str(SUITE / problem), "method": "free", "trials": trials, "tune": tune, "seed": seed,
+        "problem": str(folder), "method": "free", "trials": trials, "tune": tune, "seed": seed,
     })  # fmt: skip
     with Archive(archive) as opened:
         known = {each.run.id: each.run.status for each in reading.summaries(opened)}
@@ -57,7 +66,7 @@ def table(archive: Path) -> str:
         for summary in reading.summaries(opened):
             if summary.run.status != "finished" or summary.best_speedup is None:
                 continue
-            families[summary.run.problem.split("/")[-2]].append(summary.best_speedup)
+            families[summary.run.id.split("-")[0]].append(summary.best_speedup)
             duplicates += summary.duplicates
             proposals += summary.proposals
             for trial in reading.trials(opened, summary.run.id):
@@ -94,12 +103,17 @@ def main() -> None:
     parser.add_argument("--tune", type=int, default=20)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     parser.add_argument("--random", action="store_true", help="equal chances instead of the bandit")
+    parser.add_argument("--corpus", action="store_true", help="the kernels outside the suites instead")
     parser.add_argument("--table", action="store_true", help="print the table only")
     options = parser.parse_args()
     if not options.table:
+        found = corpus() if options.corpus else problems(options.problems)
         for seed in options.seeds:
-            for problem in problems(options.problems):
-                measure(options.archive, problem, seed, options.trials, options.tune, random=options.random)
+            for problem, folder in found.items():
+                measure(
+                    *(options.archive, problem, folder, seed, options.trials, options.tune),
+                    random=options.random,
+                )
     print(table(options.archive))
 
 

@@ -17,6 +17,8 @@ _SQUARES = (
     (32, 8, 4, 8),
     (16, 16, 4, 4),
     (8, 16, 8, 4),
+    (16, 16, 2, 2),
+    (16, 8, 1, 2),
 )
 # Threads along the fastest dimension only, and outputs of each along both.
 _STRIPS = (

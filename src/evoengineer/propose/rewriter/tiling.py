@@ -74,8 +74,9 @@ def _value(nest: Nest, expression: str, values: dict[str, int]) -> int | None:
 
 
 def _fitting(nest: Nest, found: Iterator[Schedule], values: dict[str, int]) -> Iterator[Schedule]:
-    """Schedules whose tiles are not much larger than the outputs, and that leave enough blocks."""
+    """Schedules whose tiles are not much larger than the outputs; those that leave few blocks come last."""
     extents = {dim.name: _value(nest, dim.grid or dim.extent, values) for dim in nest.dims}
+    few: list[tuple[int, Schedule]] = []
     for schedule in found:
         blocks = 1
         fits = True
@@ -91,3 +92,6 @@ def _fitting(nest: Nest, found: Iterator[Schedule], values: dict[str, int]) -> I
             fits = fits and (tile == 1 or count * tile <= 1.5 * extent)
         if fits and blocks >= _FEW_BLOCKS:
             yield schedule
+        elif fits:
+            few.append((blocks, schedule))
+    yield from (schedule for _, schedule in sorted(few, key=lambda each: -each[0]))

@@ -1,0 +1,79 @@
+"""Knobs with their constraints, and the tuner that turns them."""
+
+from __future__ import annotations
+
+import pytest
+
+from evoengineer.propose.syntax.arithmetic import value_of
+from evoengineer.propose.syntax.knobs import allowed, knobs, with_settings
+from evoengineer.propose.syntax.tree import NotUnderstood
+from evoengineer.propose.tuner import Tuner, changed_settings
+
+TEXT = """
+#define BLOCK_SIZE 128
+constexpr int ROW_THREADS = 16;
+constexpr bool ROW_ADJACENT = true;
+constexpr int ROW_TILE = ROW_THREADS * 4;
+constexpr int CHANNELS = 64;
+static_assert(ROW_THREADS * BLOCK_SIZE <= 4096 && !(ROW_TILE > 128), "no more");
+static_assert(ROW_TILE * sizeof(float) <= UNKNOWN, "cannot be evaluated");
+"""
+
+
+def test_knobs_are_constants_that_are_named_like_sizes() -> None:
+    assert {knob.name: knob.value for knob in knobs(TEXT)} == {
+        "BLOCK_SIZE": 128,
+        "ROW_THREADS": 16,
+        "ROW_ADJACENT": 1,
+    }
+
+
+def test_settings_change_the_values_and_nothing_else() -> None:
+    changed = with_settings(TEXT, {"BLOCK_SIZE": 64, "ROW_ADJACENT": 0})
+    assert changed == TEXT.replace("128\n", "64\n").replace("= true", "= false")
+    assert changed_settings(TEXT, changed) == {"BLOCK_SIZE": 64, "ROW_ADJACENT": 0}
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ({}, True),
+        ({"ROW_THREADS": 32}, True),
+        ({"ROW_THREADS": 64}, False),  # the tile gets too large
+        ({"BLOCK_SIZE": 512}, False),  # the product does
+    ],
+)
+def test_a_texts_own_assertions_are_the_constraints(setting: dict[str, int], expected: bool) -> None:
+    assert allowed(TEXT, setting) is expected
+
+
+@pytest.mark.parametrize(
+    "expression", ["f(2)", "a b", "1 / 0", "-3 % 2", "x", "1 << 200", "__import__('os')"]
+)
+def test_only_plain_arithmetic_is_evaluated(expression: str) -> None:
+    with pytest.raises(NotUnderstood):
+        value_of(expression, {})
+
+
+def run_tuner(seed: int, count: int) -> list[str]:
+    tuner = Tuner(TEXT, 100.0, seed)
+    asked: list[str] = []
+    while len(asked) < count and (texts := tuner.ask(2)):
+        for text in texts:
+            found = {knob.name: knob.value for knob in knobs(text)}
+            asked.append(text)
+            tuner.tell(text, 50.0 + abs(found["BLOCK_SIZE"] - 32) + abs(found["ROW_THREADS"] - 4))
+    return asked
+
+
+def test_the_tuner_walks_to_the_best_setting_without_repeating_itself() -> None:
+    asked = run_tuner(0, 20)
+    assert len(set(asked)) == len(asked)
+    assert all(allowed(text, {}) for text in asked)
+    assert any("BLOCK_SIZE 32" in text and "ROW_THREADS = 4;" in text for text in asked)
+
+
+def test_the_tuner_is_deterministic_and_comes_to_an_end() -> None:
+    assert run_tuner(1, 12) == run_tuner(1, 12)
+    assert len(run_tuner(1, 10_000)) < 200
+    assert Tuner("no knobs", 1.0, 0).ask(2) == []

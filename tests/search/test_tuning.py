@@ -1,0 +1,89 @@
+"""`--tune`: evaluations of knobs apart from the trials, repeatable, and resumed where they stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.search.runs import Answers, Outcomes, evolve
+from tests.search.scripted import ScriptedJudge, kernel, verdict_of
+
+from evoengineer.archive import reading
+from evoengineer.judge.protocol import Built
+from evoengineer.judge.verdict import Verdict
+from evoengineer.propose.fake_script import reply_text
+from evoengineer.propose.syntax.knobs import knobs
+from evoengineer.search.endings import Ending, LoopOptions
+from evoengineer.search.loop import Loop
+from evoengineer.search.progress import Progress, Silent
+from evoengineer.search.records import Tuned
+
+KNOBS = "constexpr int RUN_THREADS = 256;\nconstexpr int RUN_EACH = 8;\n"
+
+
+def timed(source: str) -> str:
+    """A kernel whose time is the least for 64 threads; those of 16 do not work."""
+    threads = {knob.name: knob.value for knob in knobs(source)}.get("RUN_THREADS", 0)
+    outcome = " outcome=wrong" if threads == 16 else ""
+    return source.replace("time=knobs", f"time={40 + abs(threads - 64) / 8}{outcome}")
+
+
+class KnobJudge(ScriptedJudge):
+    def _build(self, source: str) -> Built:
+        return super()._build(timed(source))
+
+    def _judge(self, source: str) -> Verdict:
+        self.judged[source] += 1
+        return verdict_of(timed(source))
+
+
+def run(path: Path, tune: int, **more: object) -> Outcomes:
+    proposer = Answers(
+        lambda request: reply_text(KNOBS + kernel(f"k{request.number}", time="knobs"), "k", "why")
+    )
+    return evolve(
+        path, proposer, trials=3, judge=KnobJudge(), options=LoopOptions(tune=tune), method="free", **more
+    )
+
+
+def test_settings_are_evaluated_apart_from_the_trials(tmp_path: Path) -> None:
+    outcomes = run(tmp_path, 8)
+    summary = reading.summary(outcomes.archive, "run")
+    assert (summary.trials, summary.proposals, summary.tuned) == (3, 3, 8)
+    assert summary.valid == 3, "validity counts trials only"
+    assert (summary.best_number, summary.best_us) == (1, 40.0)
+    best = reading.best_kernel(outcomes.archive, "run")
+    assert best is not None
+    assert "RUN_THREADS = 64;" in best[1]
+    verdict = reading.best_verdict(outcomes.archive, "run")
+    assert verdict is not None
+    assert verdict.timing is not None
+    assert verdict.timing.time_us == 40.0
+
+
+def test_without_tuning_nothing_is_evaluated(tmp_path: Path) -> None:
+    summary = reading.summary(run(tmp_path, 0).archive, "run")
+    assert (summary.tuned, summary.best_setting) == (0, None)
+
+
+def test_a_tuning_that_was_interrupted_ends_like_one_that_was_not(tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "parts").mkdir()
+    whole = run(tmp_path / "whole", 8)
+
+    class Interrupting(Silent):
+        def __init__(self, loop: Loop) -> None:
+            self.loop = loop
+
+        def tuned(self, tuned: Tuned, progress: Progress) -> None:
+            if tuned.place == 3:
+                self.loop.interrupt()
+
+    def watch(loop: Loop) -> None:
+        loop.observer = Interrupting(loop)
+
+    first = run(tmp_path / "parts", 8, during=watch)
+    assert first.result.ending is Ending.INTERRUPTED
+    assert 3 <= reading.summary(first.archive, "run").tuned < 8
+    second = run(tmp_path / "parts", 8)
+    assert second.canonical() == whole.canonical()
+    assert all(count == 1 for count in second.judge.judged.values())
