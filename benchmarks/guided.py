@@ -45,7 +45,7 @@ class Outcome:
 
 
 def ablations() -> dict[str, Method]:
-    """`guided` without one part each."""
+    """`guided` without one part each, and its look-ahead the other way round."""
     guided, _ = find_method("guided")
 
     def blind(operator: Operator) -> Operator:
@@ -61,6 +61,8 @@ def ablations() -> dict[str, Method]:
         "without repair": replace(guided, repair=False),
         "without cells": replace(guided, population=SingleBest),
         "without credit": replace(guided, adaptive=False),
+        "with look-ahead 4": replace(guided, lookahead=4),
+        "free with look-ahead 2": replace(find_method("free")[0], lookahead=2),
     }
 
 
