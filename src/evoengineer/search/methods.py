@@ -116,6 +116,7 @@ METHODS = (
         (op.PLAN, op.BOTTLENECK, op.COMBINE, op.PARAMETRISE),
         opening=(op.PLAN, op.BOTTLENECK, op.PLAN, op.PARAMETRISE),
         fallback=op.PLAN,
+        lookahead=2,  # a repair comes while the idea is fresh, and a parent is what is best now
         repair=True,
         adaptive=True,
     ),

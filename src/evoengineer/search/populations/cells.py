@@ -14,7 +14,7 @@ from evoengineer.search.records import Member
 
 Cell = tuple[str, str, str]
 UNKNOWN = "unknown"
-_BEST_SHARE = 0.6  # of the first parents
+_BEST_SHARE = 0.8  # of the first parents
 _RECENT = 0.8  # how fast an improvement is forgotten, per valid kernel
 _MANY_REGISTERS = 64
 _SOME_BYTES, _MANY_BYTES = 16.0, 64.0  # that a thread asks of memory
