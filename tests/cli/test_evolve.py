@@ -63,7 +63,7 @@ def test_a_run_from_start_to_export(
     listed = json.loads(capsys.readouterr().out)
     assert (listed["trials"], listed["status"], listed["simulated"]) == (6, "finished", True)
     assert main(["show", "r"]) == 0
-    assert "crossover" in capsys.readouterr().out
+    assert "mutate" in capsys.readouterr().out
     assert main(["show", "r", "--proposal", "3"]) == 0
     shown = capsys.readouterr().out
     assert "---- prompt ----" in shown
