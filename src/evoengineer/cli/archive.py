@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     """Declare `archive` and what it can do."""
-    archive = groups.add_parser("archive", help="check archives of runs, save what a damaged one holds, merge them")
+    archive = groups.add_parser(
+        "archive", help="check archives of runs, save what a damaged one holds, merge them"
+    )
     verbs = archive.add_subparsers(metavar="WHAT", required=True, parser_class=type(archive))
     check = verbs.add_parser("check", help="read all of it and say what is damaged; it is not changed")
     add_archive(check)
