@@ -382,7 +382,7 @@ def test_a_file_that_is_no_archive_at_all(capsys: pytest.CaptureFixture[str], tm
     assert main(["archive", "recover"]) == 1
     assert "nothing can be read" in capsys.readouterr().err
     assert not (tmp_path / "archive-recovered.db").exists()
-    assert main(["runs"]) == 1
+    assert main(["runs"]) == 2
     assert "archive check" in capsys.readouterr().err
 
 

@@ -483,7 +483,7 @@ _START = "from evoengineer.problem.model import Case, Tolerance\nimport torch\n"
 @given(pieces=st.lists(_PIECES, max_size=8), raw=st.one_of(st.none(), st.none(), st.binary(max_size=40)))
 def test_problem_files(pieces: list[str], raw: bytes | None) -> None:
     pytest.importorskip("torch")
-    from evoengineer.problem.catalog import _from_json
+    from evoengineer.problem.catalog import description_from_json
     from evoengineer.problem.describe import answered
 
     with place() as folder:
@@ -497,5 +497,5 @@ def test_problem_files(pieces: list[str], raw: bytes | None) -> None:
             assert "problem" in answer["error"]
             return
         with suppress(EvoEngineerError):
-            _from_json(json.loads(json.dumps(answer)))
+            description_from_json(json.loads(json.dumps(answer)))
         sys.modules.pop("evoengineer_problem_problem", None)

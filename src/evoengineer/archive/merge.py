@@ -73,7 +73,7 @@ def _continues(longer: Archive, shorter: Archive, run: str) -> bool:
     have, want = canonical(longer, run), canonical(shorter, run)
     if len(have["proposals"]) < len(want["proposals"]):
         return False
-    fixed = ("problem", "method", "proposer", "device", "seed", "task")
+    fixed = ("problem", "method", "device", "seed", "task")
     if any(have["runs"][0][name] != want["runs"][0][name] for name in fixed):
         return False
     settled = {row["number"] for row in want["proposals"] if row["kind"] is not None}

@@ -48,7 +48,8 @@ def refuse_foreign(path: Path, *, may_be_empty: bool) -> None:
             f"archive {path} is empty: no run was ever kept there. --archive FILE chooses another."
         )
     not_ours = (
-        f"{path} is not an archive of EvoEngineer, and is left as it is. --archive FILE chooses another."
+        f"{path} is not an archive of EvoEngineer, and is left as it is. --archive FILE chooses another; "
+        "`evoengineer archive check` says what is wrong with a damaged one."
     )
     try:
         connection = connect_to_read(path)

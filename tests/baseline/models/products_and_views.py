@@ -16,7 +16,7 @@ class Model(nn.Module):
             a @ b, b.T @ a.T, a @ v, v @ v, torch.bmm(batched, b.expand(3, -1, -1)), torch.addmm(a @ b, a, b, alpha=0.5),
             torch.einsum("ik,kj->ji", a, b), torch.tril(a @ a.T), torch.triu(a, 1), torch.diag(v) @ b,
             F.cross_entropy(a, labels), F.mse_loss(a, a.flip(0)), F.smooth_l1_loss(a, a.flip(1)),
-            F.huber_loss(a, a * 3, delta=0.7), F.l1_loss(a, -a), F.kl_div(F.log_softmax(a, 1), F.softmax(-a, 1)),
+            F.huber_loss(a, a * 3, delta=0.7), F.l1_loss(a, -a), F.kl_div(F.log_softmax(a, 1), 0.5 * F.softmax(-a, 1)),
             F.binary_cross_entropy_with_logits(a, (a > 0).float()), F.triplet_margin_loss(a, a.flip(1), -a),
             self.table(labels), a.gather(1, labels[:, None]), a[:, labels[:2]], F.pad(a, (1, 2, 0, 3), value=0.5),
             torch.cat([a, a[:, 1:3]], 1), a[1:, ::2].t().contiguous(), torch.stack([a, a + 1], 1).flatten(1),

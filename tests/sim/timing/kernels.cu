@@ -163,3 +163,11 @@ __global__ void banks(float* out, int stride, int rounds) {
 }
 
 }
+
+// Blocks that wait for a flag which nobody sets, after some work each.
+extern "C" __global__ void waits_for_ever(volatile int* flag, float* out, int rounds) {
+    float v = threadIdx.x;
+    for (int i = 0; i < rounds; i++) v = v * 1.5f + out[i % 32];
+    while (*flag == 0) {}
+    out[threadIdx.x] = v;
+}

@@ -12,6 +12,7 @@ import pytest
 
 from evoengineer.card.name import DeviceName
 from evoengineer.card.profile import load_profile
+from evoengineer.errors import DeviceError
 from evoengineer.sim.engine.engine import Engine, LaunchResult
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
@@ -66,6 +67,16 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench(ptx: str) -> Bench:
     return Bench(ptx)
+
+
+def test_a_launch_that_was_given_up_leaves_nothing_to_the_next(ptx: str) -> None:
+    size, stuck, fresh = 4 * MIB, Bench(ptx, threads=1), Bench(ptx, threads=1)
+    flag, out = stuck.buffer(4), stuck.buffer(4096)
+    with pytest.raises(DeviceError, match="Deadlock|waits"):
+        stuck.run("waits_for_ever", (8,), (64,), flag, out, 100_000)
+    launch = ("copy", (size // 4 // 256,), (256,))
+    after = stuck.profile(*launch, stuck.buffer(size), stuck.buffer(size))
+    assert after.terms_ns == fresh.profile(*launch, fresh.buffer(size), fresh.buffer(size)).terms_ns
 
 
 def test_a_copy_moves_each_byte_twice(bench: Bench) -> None:

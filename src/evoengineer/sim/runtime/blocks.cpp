@@ -99,6 +99,7 @@ void reset_warp(WarpState& w) { fibre_reset(*w.fibre, warp_main, &w, w.worker->r
 
 void place_block(BlockState& b, const Launch& launch, uint64_t index) {
     b.index = index;
+    b.work = 0;  // also of a block that an earlier launch gave up
     if (launch.flags & kSampledOnly) index = launch.chosen[index];
     else if (launch.flags & kReversed) index = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2] - 1 - index;
     b.counted = launch.sample_count ? counted_of(launch, index) : nullptr;
@@ -108,7 +109,6 @@ void place_block(BlockState& b, const Launch& launch, uint64_t index) {
 }
 
 void begin_block(BlockState& b, const Launch& launch) {
-    b.work = 0;
     bulk_forget(b);
     if (launch.shared_bytes) memset(b.shared, 0, launch.shared_bytes);
     if (launch.flags & kUsesBarrier) begin_barriers(b);
