@@ -136,8 +136,12 @@ class MemoryCommands:
     # -- for whoever owns the device ---------------------------------------------------------------
 
     def allocations(self) -> list[tuple[int, int, int]]:
-        """What the client has allocated: start, size, kind."""
-        return [each for each in self._memory.allocations() if each[0] in self._owned]
+        """What the client has allocated, and the __managed__ variables of its modules: start, size, kind."""
+        return [
+            each
+            for each in self._memory.allocations()
+            if each[0] in self._owned or each[2] == structs.MANAGED
+        ]
 
     def read_bytes(self, address: int, size: int) -> bytes | None:
         """The contents of memory that is allocated; None if it is not."""
