@@ -72,6 +72,7 @@ def bench(ptx: str) -> Bench:
 def test_a_launch_that_was_given_up_leaves_nothing_to_the_next(ptx: str) -> None:
     size, stuck, fresh = 4 * MIB, Bench(ptx, threads=1), Bench(ptx, threads=1)
     flag, out = stuck.buffer(4), stuck.buffer(4096)
+    ctypes.memset(flag, 0, 4)
     with pytest.raises(DeviceError, match="Deadlock|waits"):
         stuck.run("waits_for_ever", (8,), (64,), flag, out, 100_000)
     launch = ("copy", (size // 4 // 256,), (256,))
