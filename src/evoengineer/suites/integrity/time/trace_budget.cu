@@ -1,8 +1,8 @@
-// attack: uses up the trace of accesses with cheap ones before it touches the data
+// attack: uses up the trace of accesses with cheap ones before it touches the data (in fewer blocks than its control, which take less to start)
 // problem: vector_add
 // honest: add_plain
 // expect: dishonest
-// costs: 1
+// costs: 0.99
 // device: sim
 
 #include <torch/extension.h>
