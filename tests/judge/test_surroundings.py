@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,10 +20,12 @@ from evoengineer.judge.sandbox import environment
 from evoengineer.judge.worker import Workers
 from evoengineer.problem.catalog import find_problem
 
+NEW = secrets.randbelow(1 << 20)  # texts that no cache of this machine knows from an earlier run
+
 
 def kernel(number: int) -> str:
     """A right kernel that no other test has judged."""
-    return add(ADD.replace("a[i] + b[i]", f"a[i] + b[i] + 0 * {number}.0f"))
+    return add(ADD.replace("a[i] + b[i]", f"a[i] + b[i] + 0 * {NEW}.{number}f"))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def test_a_compiler_that_is_killed_says_nothing_of_the_kernel(
 def test_a_full_disk_while_compiling_is_no_compile_error(
     pool: JudgePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = add(ADD.replace("a[i]", "a[i] +* 3"))
+    source = add(ADD.replace("a[i]", f"a[i] +* {NEW}"))
     with monkeypatch.context() as patch:
         patch.setattr(environment.Surroundings, "trouble", lambda self, folder: "the disk is full")
         with pytest.raises(EnvironmentFailure, match="the disk is full"):
