@@ -74,8 +74,8 @@ def integrity_command(options: argparse.Namespace) -> int:
     with Gauntlet(settings) as gauntlet:
         for result in gauntlet.run(chosen, corpus):
             results.append(result)
-            if not options.json:
-                print(result_line(result, width), flush=True)
+            # It takes many minutes: whoever asks for JSON sees how far it is, too.
+            print(result_line(result, width), file=sys.stderr if options.json else sys.stdout, flush=True)
     if options.json:
         json.dump([result.to_json() for result in results], sys.stdout, indent=2)
         print()

@@ -129,3 +129,35 @@ def test_blocks_that_range_over_a_small_part_of_an_allocation_read_it_once() -> 
     assert (
         abs(too_large.dram_read - region - 0.75 * (1000 * each - region)) < 1000
     )  # a quarter is found in L2
+
+
+@given(st.integers(0, 1 << 32), st.integers(1, 200))
+def test_blocks_at_the_end_that_do_nothing_hide_no_traffic(seed: int, idle: int) -> None:
+    working, size = 4000, 1024
+    grid = (working + idle, 1, 1)
+    samples = choose_blocks(grid, 12, seed)
+    prints = [
+        Footprint(i, 4096, working * size, 4096 + size * b, 4096 + size * (b + 1), size, 0, 1)
+        for i, b in enumerate(samples)
+        if b < working
+    ]
+    # What the samples read on average is made to fit by the exact totals.
+    weights = weigh_blocks(grid, samples)
+    mean = sum(weights[p.sample] for p in prints) / len(samples)
+    scale = working / (working + idle) / mean
+    traffic = grid_traffic(prints, samples, weights, grid, 100, 1 << 20, scale, {})
+    assert abs(traffic.dram_read - working * size) < 1
+    assert traffic.reach[4096] == (4096, 4096 + working * size)
+
+
+@given(st.integers(1, 1 << 32), st.sampled_from([7, 1001, 2503, 3999]))
+def test_blocks_in_another_order_read_it_all(seed: int, step: int) -> None:
+    grid = (4000, 1, 1)
+    samples = choose_blocks(grid, 12, seed)
+    size = 1024
+    prints = [
+        Footprint(i, 0, 4000 * size, size * (b * step % 4000), size * (b * step % 4000 + 1), 0, size, 1)
+        for i, b in enumerate(samples)
+    ]
+    traffic = grid_traffic(prints, samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {})
+    assert 0.995 * 4000 * size < traffic.dram_written <= 4000 * size

@@ -32,6 +32,9 @@ class Traffic:
     soiled: Mapping[int, float]  # allocation → of these, the part that was written
     far: Mapping[int, float]  # allocation → cold reads that take as long as DRAM does, of all
     near: Mapping[int, float]  # the same: those that find in L1 what blocks before theirs brought
+    reach: Mapping[
+        int, tuple[int, int]
+    ]  # allocation → the lowest byte touched, and the one behind the highest
 
     @property
     def dram_share(self) -> float:
@@ -51,10 +54,15 @@ class Motion:
     rewritten_bytes: float  # written again, for the same reason
     run_bytes: float  # length of its contiguous stretches, as they come up in time
     joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
-    span_bytes: int  # from the lowest to the highest byte that any block touches: no more can be different
+    reach: tuple[int, int]  # from the lowest to behind the highest byte that any block touches
     roams: bool  # does each block range over most of the span?
     reach_bytes: float  # of a block that touches some of a stretch here and there: how far they lie apart
     common: bool  # do most blocks touch it at all?
+
+    @property
+    def span_bytes(self) -> int:
+        """No more of it can be different."""
+        return self.reach[1] - self.reach[0]
 
 
 def grid_traffic(
@@ -130,7 +138,8 @@ def grid_traffic(
         cold += blocks * (m.read_bytes + m.refetched_bytes)
         touched[start] = max(volume, stored)
         soiled[start] = stored / touched[start] if touched[start] else 0.0
-    return Traffic(read, written, pieces, cold, touched, soiled, far, near)
+    reach = {start: m.reach for start, m in motions.items()}
+    return Traffic(read, written, pieces, cold, touched, soiled, far, near, reach)
 
 
 def _joined_run(m: Motion, grid: tuple[int, int, int], wave: int) -> float:
@@ -205,7 +214,7 @@ def _motion(
     refetched = scale * untraced * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
     rewritten = scale * untraced * sum(p.rewritten_bytes * weights[p.sample] for p in prints) / count
     extent = max(largest.high - largest.low, 1)
-    span = max(p.high for p in prints) - min(p.low for p in prints)
+    low, high = _reach(prints, samples, grid[0] * grid[1] * grid[2])
     fresh = 1.0
     if touched > 0.5 * extent and sum(along) == 1 and shifts:  # a window that slides by less than its length
         fresh = min(1.0, shifts[0] / extent)
@@ -218,11 +227,26 @@ def _motion(
         rewritten,
         run,
         (joins[0], joins[1], joins[2]),
-        span,
-        extent > span / 2,
+        (low, high),
+        extent > (high - low) / 2,
         float(extent) if touched < extent / 2 else 0.0,
         sum(weights[p.sample] for p in prints) > count / 2,
     )
+
+
+def _reach(prints: list[Footprint], samples: Sequence[int], blocks: int) -> tuple[int, int]:
+    """Where all blocks of a grid may touch an allocation, of which the first and the last are always sampled.
+
+    If these two lie at the ends of what the samples touch, the others lie between. If not, one of them has nothing to
+    do or blocks are dealt out in another order, and blocks that were not sampled may touch anything.
+    """
+    low, high = min(p.low for p in prints), max(p.high for p in prints)
+    ends = [p for p in prints if samples[p.sample] in (0, blocks - 1)]
+    at_the_ends = low in (p.low for p in ends) and high in (p.high for p in ends)
+    if at_the_ends or len(samples) == blocks:
+        return low, high
+    whole = prints[0]
+    return min(low, whole.allocation), max(high, whole.allocation + whole.allocation_bytes)
 
 
 def _steps(at: Mapping[tuple[int, int, int], Footprint], axis: int) -> list[float]:

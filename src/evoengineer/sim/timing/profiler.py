@@ -205,7 +205,7 @@ class Profiler:
         cold = self._evaluated.get(key)
         if cold is None:
             analysis = analyse(measured, {}, {})
-            cold = (launch_profile(name, measured, analysis), _stretches(measured, analysis.traffic))
+            cold = (launch_profile(name, measured, analysis), _stretches(analysis.traffic))
             self._evaluated[key] = cold
         profile, touched = cold
         moved = dict(zip(self._buffers.get(key, ()), buffers, strict=False))
@@ -225,12 +225,11 @@ class Profiler:
         return profile
 
 
-def _stretches(measured: Measured, traffic: Traffic) -> dict[int, Stretch]:
-    """Where in each allocation its touched bytes lie. The first and the last block of a grid are always sampled."""
+def _stretches(traffic: Traffic) -> dict[int, Stretch]:
+    """Where in each allocation its touched bytes lie."""
     found = {}
     for start, size in traffic.touched.items():
-        prints = [each for each in measured.footprints if each.allocation == start]
-        low, high = min(each.low for each in prints), max(each.high for each in prints)
+        low, high = traffic.reach[start]
         bytes_ = min(size, float(high - low))
         found[start] = Stretch(low - start, high - start, bytes_, traffic.soiled[start])
     return found
