@@ -10,6 +10,7 @@ L2 can hold what a wave touches.
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from types import MappingProxyType
 
 from evoengineer.sim.timing.counters import Footprint
 
+_WAVERING = 8  # part of a footprint by which the ends of others may lie out of order
 _PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
 
 
@@ -214,7 +216,7 @@ def _motion(
     refetched = scale * untraced * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
     rewritten = scale * untraced * sum(p.rewritten_bytes * weights[p.sample] for p in prints) / count
     extent = max(largest.high - largest.low, 1)
-    low, high = _reach(prints, samples, grid[0] * grid[1] * grid[2])
+    low, high = _reach(at, grid)
     fresh = 1.0
     if touched > 0.5 * extent and sum(along) == 1 and shifts:  # a window that slides by less than its length
         fresh = min(1.0, shifts[0] / extent)
@@ -234,19 +236,31 @@ def _motion(
     )
 
 
-def _reach(prints: list[Footprint], samples: Sequence[int], blocks: int) -> tuple[int, int]:
+def _reach(at: Mapping[tuple[int, int, int], Footprint], grid: tuple[int, int, int]) -> tuple[int, int]:
     """Where all blocks of a grid may touch an allocation, of which the first and the last are always sampled.
 
-    If these two lie at the ends of what the samples touch, the others lie between. If not, one of them has nothing to
-    do or blocks are dealt out in another order, and blocks that were not sampled may touch anything.
+    If footprints go up (or down) along every axis, these two lie at the ends of what is touched. If not, one of them
+    has nothing to do or blocks are dealt out in another order, and those that were not sampled may touch anything.
     """
+    prints = list(at.values())
     low, high = min(p.low for p in prints), max(p.high for p in prints)
-    ends = [p for p in prints if samples[p.sample] in (0, blocks - 1)]
-    at_the_ends = low in (p.low for p in ends) and high in (p.high for p in ends)
-    if at_the_ends or len(samples) == blocks:
+    both = (0, 0, 0) in at and (grid[0] - 1, grid[1] - 1, grid[2] - 1) in at
+    if (both and _monotone(at)) or len(at) == grid[0] * grid[1] * grid[2]:
         return low, high
     whole = prints[0]
     return min(low, whole.allocation), max(high, whole.allocation + whole.allocation_bytes)
+
+
+def _monotone(at: Mapping[tuple[int, int, int], Footprint]) -> bool:
+    """Do footprints of blocks further along all axes never lie lower, or never higher? Their ends may waver a little."""
+    pairs = [
+        (first, second, (first.high - first.low) // _WAVERING)
+        for place, first in at.items()
+        for other, second in at.items()
+        if place != other and all(map(operator.le, place, other))
+    ]
+    up = all(b.low >= a.low - slack and b.high >= a.high - slack for a, b, slack in pairs)
+    return up or all(b.low <= a.low + slack and b.high <= a.high + slack for a, b, slack in pairs)
 
 
 def _steps(at: Mapping[tuple[int, int, int], Footprint], axis: int) -> list[float]:
