@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evoengineer.sim.timing.counters import Footprint
-from evoengineer.sim.timing.memory import distinct_blocks, grid_traffic, kept_fraction
+from evoengineer.sim.timing.memory import Traffic, distinct_blocks, grid_traffic, kept_fraction
 from evoengineer.sim.timing.sampling import choose_blocks, weigh_blocks
 
 extents = st.tuples(st.integers(1, 200), st.integers(1, 60), st.integers(1, 9))
@@ -65,6 +65,28 @@ def test_l2_keeps_what_fits() -> None:
     assert kept_fraction(1000, 100) == 0
 
 
+def _overlaps(prints: list[Footprint]) -> dict[tuple[int, int, int], int]:
+    """Of footprints without gaps."""
+    return {
+        (p.allocation, p.sample, q.sample): max(min(p.high, q.high) - max(p.low, q.low), 0)
+        for p in prints
+        for q in prints
+    }
+
+
+def _traffic(
+    prints: list[Footprint],
+    samples: tuple[int, ...],
+    weights: tuple[float, ...],
+    grid: tuple[int, int, int],
+    wave: int,
+    l2_bytes: int,
+    scale: float,
+    resident: dict[int, float],
+) -> Traffic:
+    return grid_traffic(prints, samples, weights, grid, wave, l2_bytes, scale, resident, _overlaps(prints))
+
+
 def _prints(move: int, size: int, samples: tuple[int, ...], written: bool = False) -> list[Footprint]:
     return [
         Footprint(i, 4096, 1 << 30, 4096 + move * b, 4096 + move * b + size, 0 if written else size,
@@ -76,7 +98,7 @@ def _prints(move: int, size: int, samples: tuple[int, ...], written: bool = Fals
 def test_blocks_of_their_own_data_read_it_all() -> None:
     grid = (1000, 1, 1)
     samples = choose_blocks(grid, 12)
-    traffic = grid_traffic(
+    traffic = _traffic(
         _prints(1024, 1024, samples), samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {}
     )
     assert abs(traffic.dram_read - 1000 * 1024) < 1
@@ -87,7 +109,7 @@ def test_blocks_of_their_own_data_read_it_all() -> None:
 def test_blocks_that_share_their_data_read_it_once() -> None:
     grid = (1000, 1, 1)
     samples = choose_blocks(grid, 12)
-    traffic = grid_traffic(
+    traffic = _traffic(
         _prints(0, 65536, samples), samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {}
     )
     assert abs(traffic.dram_read - 65536) < 1
@@ -99,9 +121,7 @@ def test_what_l2_holds_already_is_not_read_again() -> None:
     grid = (1000, 1, 1)
     samples = choose_blocks(grid, 12)
     weights = weigh_blocks(grid, samples)
-    traffic = grid_traffic(
-        _prints(1024, 1024, samples), samples, weights, grid, 100, 1 << 20, 1.0, {4096: 0.75}
-    )
+    traffic = _traffic(_prints(1024, 1024, samples), samples, weights, grid, 100, 1 << 20, 1.0, {4096: 0.75})
     assert abs(traffic.dram_read - 256_000) < 1
 
 
@@ -109,7 +129,7 @@ def test_windows_that_overlap_count_once() -> None:
     grid = (1000, 1, 1)
     samples = choose_blocks(grid, 12)
     weights = weigh_blocks(grid, samples)
-    traffic = grid_traffic(_prints(512, 1024, samples), samples, weights, grid, 100, 1 << 20, 1.0, {})
+    traffic = _traffic(_prints(512, 1024, samples), samples, weights, grid, 100, 1 << 20, 1.0, {})
     assert abs(traffic.dram_read - 512_000) < 1
 
 
@@ -122,10 +142,10 @@ def test_blocks_that_range_over_a_small_part_of_an_allocation_read_it_once() -> 
         Footprint(i, 4096, 1 << 30, 4096 + 32 * (b % 7), 4096 + region - 32 * (b % 5), each, 0, 1)
         for i, b in enumerate(samples)
     ]
-    fits = grid_traffic(prints, samples, weights, grid, 100, 4 * region, 1.0, {})
+    fits = _traffic(prints, samples, weights, grid, 100, 4 * region, 1.0, {})
     assert abs(fits.dram_read - region) < 100
     assert fits.far[4096] < 0.02  # all but the first find it in L2
-    too_large = grid_traffic(prints, samples, weights, grid, 100, region // 4, 1.0, {})
+    too_large = _traffic(prints, samples, weights, grid, 100, region // 4, 1.0, {})
     assert (
         abs(too_large.dram_read - region - 0.75 * (1000 * each - region)) < 1000
     )  # a quarter is found in L2
@@ -145,7 +165,7 @@ def test_blocks_at_the_end_that_do_nothing_hide_no_traffic(seed: int, idle: int)
     weights = weigh_blocks(grid, samples)
     mean = sum(weights[p.sample] for p in prints) / len(samples)
     scale = working / (working + idle) / mean
-    traffic = grid_traffic(prints, samples, weights, grid, 100, 1 << 20, scale, {})
+    traffic = _traffic(prints, samples, weights, grid, 100, 1 << 20, scale, {})
     assert abs(traffic.dram_read - working * size) < 1
     assert traffic.reach[4096] == (4096, 4096 + working * size)
 
@@ -159,5 +179,33 @@ def test_blocks_in_another_order_read_it_all(seed: int, step: int) -> None:
         Footprint(i, 0, 4000 * size, size * (b * step % 4000), size * (b * step % 4000 + 1), 0, size, 1)
         for i, b in enumerate(samples)
     ]
-    traffic = grid_traffic(prints, samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {})
+    traffic = _traffic(prints, samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {})
     assert abs(traffic.dram_written - 4000 * size) < 1
+
+
+@given(st.integers(0, 1 << 32), st.sampled_from([2, 4, 16]))
+def test_blocks_of_a_row_that_share_its_data_read_it_once_and_each_row_its_own(
+    seed: int, together: int
+) -> None:
+    rows, size = 1000, 4096
+    grid = (rows * together, 1, 1)
+    samples = choose_blocks(grid, 12, seed)
+    prints = [
+        Footprint(i, 0, rows * size, size * (b // together), size * (b // together + 1), size, 0, 1)
+        for i, b in enumerate(samples)
+    ]
+    traffic = _traffic(prints, samples, weigh_blocks(grid, samples), grid, 100, 1 << 24, 1.0, {})
+    assert abs(traffic.dram_read - rows * size) < 1
+
+
+@given(st.integers(0, 1 << 32))
+def test_blocks_that_all_touch_both_ends_read_their_own_part_as_well(seed: int) -> None:
+    grid, size = (4000, 1, 1), 1024
+    samples = choose_blocks(grid, 12, seed)
+    whole = 4000 * size
+    prints = [Footprint(i, 0, whole, 0, whole, size + 64, 0, 3) for i in range(len(samples))]
+    overlaps = {(0, i, j): size + 64 if i == j else 64 for i in range(12) for j in range(12)}
+    traffic = grid_traffic(
+        prints, samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {}, overlaps
+    )
+    assert traffic.dram_read >= whole

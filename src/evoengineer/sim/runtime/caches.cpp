@@ -125,6 +125,12 @@ private:
     std::vector<uint8_t> marks_;
 };
 
+// Of every sample: the sectors of allocations that it touches, ascending.
+std::vector<std::vector<uint64_t>>& touched_sectors() {
+    static std::vector<std::vector<uint64_t>> sectors;
+    return sectors;
+}
+
 // Pages of all channels together: what lies within so many bytes can be fetched without opening others.
 constexpr uint64_t kPageSectors = 512;
 
@@ -179,6 +185,7 @@ struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least,
 uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, SiteCache* sites, Footprint* prints,
                    uint32_t room) {
     uint32_t used = 0;
+    touched_sectors().assign(counted_blocks().size(), {});
     for (size_t sample = 0; sample < counted_blocks().size(); sample++) {
         const Counted& c = counted_blocks()[sample];
         std::vector<uint32_t> order(c.trace.size());
@@ -287,10 +294,32 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
         }
         seen.each([&](uint64_t sector) {
             const uint64_t owner = sector >> 40;
-            if (owner && owner <= used - first && !seen.touched(sector - 1)) prints[first + owner - 1].runs++;
+            if (!owner || owner > used - first) return;
+            Footprint& p = prints[first + owner - 1];
+            if (!seen.touched(sector - 1)) p.runs++;
+            touched_sectors()[sample].push_back(p.allocation / 32 + (sector & ((1ull << 40) - 1)));
         });
+        std::sort(touched_sectors()[sample].begin(), touched_sectors()[sample].end());
     }
     return used;
+}
+
+// Of an allocation, bytes in sectors that both samples touch, since the last replay.
+uint64_t rt_common(uint32_t one, uint32_t other, uint64_t start, uint64_t bytes) {
+    auto part = [&](uint32_t sample) {
+        const std::vector<uint64_t>& all = touched_sectors()[sample];
+        return std::pair(std::lower_bound(all.begin(), all.end(), start / 32),
+                         std::lower_bound(all.begin(), all.end(), (start + bytes + 31) / 32));
+    };
+    auto [a, a_end] = part(one);
+    auto [b, b_end] = part(other);
+    uint64_t common = 0;
+    while (a != a_end && b != b_end) {
+        if (*a == *b) common++, ++a, ++b;
+        else if (*a < *b) ++a;
+        else ++b;
+    }
+    return 32 * common;
 }
 
 // Totals over all samples, weighted: executions and lanes per block, the executions of the warp that ran it
@@ -349,6 +378,9 @@ void rt_count_atomics(AtomicLine* most, uint64_t* sharing) {
         if (weight(sum) > weight(*most)) *most = sum;
 }
 
-void rt_count_release() { begin_counting(Launch{}); }
+void rt_count_release() {
+    begin_counting(Launch{});
+    touched_sectors().clear();
+}
 
 }  // extern "C"

@@ -71,6 +71,7 @@ def load_runtime() -> c.CDLL:
         "rt_heap_limit": (None, [u64]),
         "rt_output_drain": (c.c_size_t, [c.c_char_p, c.c_size_t]),
         "rt_output_size": (c.c_size_t, []),
+        "rt_common": (u64, [u32, u32, u64, u64]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name, None)

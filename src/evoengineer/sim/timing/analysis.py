@@ -136,6 +136,7 @@ def _traffic(measured: Measured, resident: Mapping[int, float], dirty: Mapping[i
         shape.card.l2_bytes,
         measured.agreed.scale,
         resident,
+        measured.overlaps,
         shape.l1_bytes,
         _untraced(measured),
         dirty,

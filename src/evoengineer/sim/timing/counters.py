@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes as c
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 GLOBAL, SHARED, LOCAL, ELSEWHERE = range(4)
@@ -203,3 +205,19 @@ def replay(
             for p in prints[:used]
         ],
     )
+
+
+Overlaps = Mapping[tuple[int, int, int], int]  # allocation and two samples → bytes that both touch
+
+
+def read_overlaps(runtime: c.CDLL, prints: Sequence[Footprint], pairs: Iterable[tuple[int, int]]) -> Overlaps:
+    """Of the samples that were replayed last. Of a sample and itself: all that it touches."""
+    held: dict[int, list[Footprint]] = defaultdict(list)
+    for each in prints:
+        held[each.sample].append(each)
+    wanted = {*pairs, *((sample, sample) for sample in held)}
+    return {
+        (p.allocation, one, other): runtime.rt_common(one, other, p.allocation, p.allocation_bytes)
+        for one, other in wanted
+        for p in held[one]
+    }

@@ -3,8 +3,8 @@
 The replay (runtime/caches.cpp) says, block by block, which sectors L1 and the block's part of L2 serve, and which
 are *cold*. A cold sector costs DRAM traffic unless another block brings it in: blocks that run at the same time
 walk through shared data together, so what a wave of blocks has in common is fetched once. Which blocks share
-follows from whether a footprint moves along each axis of the grid. From wave to wave data survives as far as the
-L2 can hold what a wave touches.
+follows from whether a footprint moves along each axis of the grid: whether sampled blocks that differ in that place
+alone touch the same. From wave to wave data survives as far as the L2 can hold what a wave touches.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import operator
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from types import MappingProxyType
+from typing import NamedTuple
 
-from evoengineer.sim.timing.counters import Footprint
+from evoengineer.sim.timing.counters import Footprint, Overlaps
 
 _WAVERING = 8  # part of a footprint by which the ends of others may lie out of order
 _PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
@@ -76,15 +78,17 @@ def grid_traffic(
     l2_bytes: int,
     scale: float,
     resident: Mapping[int, float],
+    overlaps: Overlaps,
     l1_bytes: int = 0,
     untraced: float = 1.0,
     dirty: Mapping[int, float] = MappingProxyType({}),
 ) -> Traffic:
     """`wave` blocks run at a time; `scale` makes samples stand for all blocks, `untraced` makes up for a trace cut
     short; `resident` maps allocations to the fraction of them that L2 holds when the launch begins, `dirty` to the
-    fraction that it holds and has yet to write."""
+    fraction that it holds and has yet to write; `overlaps` are those of `compared` samples."""
+    pairs = compared(samples, grid)
     motions = {
-        start: _motion(prints, samples, weights, grid, scale, untraced)
+        start: _motion(prints, samples, weights, grid, scale, untraced, pairs, overlaps)
         for start, prints in _by_allocation(footprints).items()
     }
     blocks = grid[0] * grid[1] * grid[2]
@@ -185,6 +189,33 @@ def _by_allocation(footprints: Sequence[Footprint]) -> dict[int, list[Footprint]
     return found
 
 
+class Pair(NamedTuple):
+    """Two samples whose blocks differ in their place along one axis alone."""
+
+    one: int
+    other: int
+    axis: int
+    apart: int
+
+
+def compared(samples: Sequence[int], grid: tuple[int, int, int]) -> list[Pair]:
+    """All pairs that tell how a footprint moves.
+
+    Blocks at the upper end often have less to do than the others: they are looked at only if there is nothing else.
+    """
+    places = [_place(block, grid) for block in samples]
+    inside: list[Pair] = []
+    at_the_end: list[Pair] = []
+    for (i, one), (j, other) in combinations(enumerate(places), 2):
+        axes = [axis for axis in range(3) if one[axis] != other[axis]]
+        if len(axes) == 1:
+            (axis,) = axes
+            kind = inside if other[axis] < grid[axis] - 1 else at_the_end
+            kind.append(Pair(i, j, axis, other[axis] - one[axis]))
+    known = {pair.axis for pair in inside}
+    return inside + [pair for pair in at_the_end if pair.axis not in known]
+
+
 def _motion(
     prints: list[Footprint],
     samples: Sequence[int],
@@ -192,34 +223,38 @@ def _motion(
     grid: tuple[int, int, int],
     scale: float,
     untraced: float,
+    pairs: list[Pair],
+    overlaps: Overlaps,
 ) -> Motion:
-    at = {_place(samples[p.sample], grid): p for p in prints}
+    start = prints[0].allocation
+    by_sample = {p.sample: p for p in prints}
+    size = {p.sample: overlaps[start, p.sample, p.sample] for p in prints}
     largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
     touched = max(largest.read_bytes, largest.written_bytes)
     traffic = largest.read_bytes + largest.written_bytes + largest.refetched_bytes + largest.rewritten_bytes
     run = traffic / max(largest.jumps, 1)
     along, joins = [False, False, False], [False, False, False]
-    shifts: list[float] = []
+    news: list[float] = []  # of neighbours: the part that the one before has not touched
     for axis in range(3):
         if grid[axis] == 1:
             continue
-        moves = _steps(at, axis)
-        moved = sorted(abs(m) for m in moves if m)
-        along[axis] = bool(moved) or not moves
-        if moved:
-            shift = moved[len(moved) // 2]
-            shifts.append(shift)
-            joins[axis] = shift <= max(run, _PAGE_BYTES)
+        both = [p for p in pairs if p.axis == axis and p.one in by_sample and p.other in by_sample]
+        moved = [p for p in both if overlaps[start, p.one, p.other] < max(size[p.one], size[p.other])]
+        along[axis] = bool(moved) or not both
+        near = [p for p in moved if p.apart == 1]
+        news += [1 - overlaps[start, p.one, p.other] / size[p.other] for p in near]
+        steps = sorted(_step(by_sample[p.one], by_sample[p.other]) for p in near)
+        joins[axis] = bool(steps) and steps[len(steps) // 2] <= max(run, _PAGE_BYTES)
+    extent = max(largest.high - largest.low, 1)
+    low, high = _reach({_place(samples[p.sample], grid): p for p in prints}, grid)
+    fresh = 1.0
+    if touched > 0.5 * extent and sum(along) == 1 and news:  # a window that slides by less than its length
+        fresh = max(news)
     count = sum(weights)
     read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
     written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
     refetched = scale * untraced * sum(p.refetched_bytes * weights[p.sample] for p in prints) / count
     rewritten = scale * untraced * sum(p.rewritten_bytes * weights[p.sample] for p in prints) / count
-    extent = max(largest.high - largest.low, 1)
-    low, high = _reach(at, grid)
-    fresh = 1.0
-    if touched > 0.5 * extent and sum(along) == 1 and shifts:  # a window that slides by less than its length
-        fresh = min(1.0, shifts[0] / extent)
     return Motion(
         (along[0], along[1], along[2]),
         read,
@@ -252,7 +287,7 @@ def _reach(at: Mapping[tuple[int, int, int], Footprint], grid: tuple[int, int, i
 
 
 def _monotone(at: Mapping[tuple[int, int, int], Footprint]) -> bool:
-    """Do footprints of blocks further along all axes never lie lower, or never higher? Their ends may waver a little."""
+    """Do footprints of blocks further along all axes never lie lower, or never higher? Their ends may waver."""
     pairs = [
         (first, second, (first.high - first.low) // _WAVERING)
         for place, first in at.items()
@@ -263,16 +298,8 @@ def _monotone(at: Mapping[tuple[int, int, int], Footprint]) -> bool:
     return up or all(b.low <= a.low + slack and b.high <= a.high + slack for a, b, slack in pairs)
 
 
-def _steps(at: Mapping[tuple[int, int, int], Footprint], axis: int) -> list[float]:
-    """How far the footprint moves from sampled blocks to their sampled neighbours along the axis."""
-    found = []
-    for place, first in at.items():
-        other = list(place)
-        other[axis] += 1
-        second = at.get((other[0], other[1], other[2]))
-        if second is not None:
-            found.append(float(second.low - first.low or second.high - first.high))
-    return found
+def _step(one: Footprint, other: Footprint) -> int:
+    return abs(other.low - one.low or other.high - one.high)
 
 
 def _place(index: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -20,8 +20,8 @@ from evoengineer.sim.runtime.native import Memory, load_runtime
 from evoengineer.sim.timing.analysis import analyse
 from evoengineer.sim.timing.assemblers import Assemblers
 from evoengineer.sim.timing.code import KernelCode, kernel_code
-from evoengineer.sim.timing.counters import read_counters, replay
-from evoengineer.sim.timing.memory import Traffic
+from evoengineer.sim.timing.counters import read_counters, read_overlaps, replay
+from evoengineer.sim.timing.memory import Traffic, compared
 from evoengineer.sim.timing.profile import ENOUGH_AGREEMENT, LaunchProfile
 from evoengineer.sim.timing.ptxas import Resources
 from evoengineer.sim.timing.report import launch_profile
@@ -189,11 +189,13 @@ class Profiler:
             shape.l1_bytes // resident,
             self._card.l2_bytes // min(resident * self._card.sm_count, shape.blocks),
         )
+        pairs = [(pair.one, pair.other) for pair in compared(samples, shape.grid)]
+        overlaps = read_overlaps(runtime, footprints, pairs)
         runtime.rt_count_release()
         agreed = agree(counters, tuple(caches), totals, shape.blocks, code)
         if totals is not None and agreed.disagreement > ENOUGH_AGREEMENT:
             self._missed[image.key, shape.grid] = frozenset(block for block, _ in totals.busiest)
-        self._measured[key] = Measured(shape, code, agreed, tuple(footprints))
+        self._measured[key] = Measured(shape, code, agreed, tuple(footprints), overlaps)
         while len(self._measured) > _REMEMBERED:
             old, _ = self._measured.popitem(last=False)
             self._evaluated.pop(old, None)

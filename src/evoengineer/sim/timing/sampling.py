@@ -1,9 +1,9 @@
 """Which blocks of a grid are counted.
 
 All of a small grid. Of a large one: the first and the last, a block somewhere inside with its neighbours along
-every axis, so that the cache model can tell how the footprint of a block moves with its index, and others
-spread out, as blocks may differ by the bits of their index. The choice depends on the grid alone, or on the grid
-and a seed: kernels that are out to look fast must not know which of their blocks are counted.
+every axis and others further off, so that the cache model can tell how the footprint of a block moves with its index,
+and others spread out, as blocks may differ by the bits of their index. The choice depends on the grid alone, or on
+the grid and a seed: kernels that are out to look fast must not know which of their blocks are counted.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ def choose_blocks(grid: tuple[int, int, int], limit: int, seed: int = 0) -> tupl
         add(x + 1, y, z)
         add(x, y + 1, z)
         add(x, y, z + 1)
+        if seed:  # neighbours may share what blocks further off do not
+            add(chance.randrange(grid[0]), y, z)
+            add(x, chance.randrange(grid[1]), z)
+            add(x, y, chance.randrange(grid[2]))
     step = 0
     while len(wanted) < limit and step < 4 * limit:  # the rest spread out by a low-discrepancy sequence
         step += 1

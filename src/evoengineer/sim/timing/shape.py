@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evoengineer.card.occupancy import KernelResources, occupancy_limits
 from evoengineer.card.profile import Profile
 from evoengineer.sim.timing.code import KernelCode
-from evoengineer.sim.timing.counters import Counters, Footprint, SiteCache
+from evoengineer.sim.timing.counters import Counters, Footprint, Overlaps, SiteCache
 from evoengineer.sim.timing.ptxas import Resources
 from evoengineer.sim.timing.totals import Agreed
 
@@ -70,6 +70,7 @@ class Measured:
     code: KernelCode
     agreed: Agreed
     footprints: tuple[Footprint, ...]
+    overlaps: Overlaps  # of samples that differ in their place along one axis
 
     @property
     def counters(self) -> Counters:
