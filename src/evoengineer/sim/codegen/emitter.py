@@ -367,6 +367,12 @@ class Emitter:
         val = self.refine(val, form.segments)
         return [self.cast(part, val.type, f"i{val.bits}", 1) for part in val.names]
 
+    def active_lane(self) -> str:
+        """The number of the first active lane."""
+        if self.mask is None:
+            return "0"
+        return self.call("i32", "llvm.cttz.i32", [("i32", self.mask_bits), ("i1", "true")])
+
     def _a_lane(self, segment: int, segments: int) -> str:
         """The first active lane of a segment; if none is active, any."""
         lanes = 32 // segments

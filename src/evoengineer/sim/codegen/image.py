@@ -124,9 +124,7 @@ class KernelImage:
         if not program.force_vectors:
             entries = fast.fast_entries(kernel)
             regions = self._regions()
-            fast_code = jit.compile_ir(
-                translate.module_text([fast.fast_function(kernel, entries, regions)])
-            )
+            fast_code = jit.compile_ir(translate.module_text([fast.fast_function(kernel, entries, regions)]))
         functions = tuple(_plan_function(unit, entries if unit is kernel else {}) for unit in program.units)
         symbols = tuple(sorted(program.symbols, key=lambda name: program.symbols[name]))
         count = sum(len(unit.body.instrs) for unit in program.units)
@@ -216,13 +214,14 @@ class KernelImage:
         for i, name in names.items():
             setattr(self.functions[function].blocks[i], "count_fn" if counting else "fn", found[name])
 
-
     def _compile_region(self, branch: int) -> None:
         key = f"{self.key}.region.{branch}.o"
         code = KERNELS.get(key)
         if code is None:
             kernel = self.program.units[0]
-            code = jit.compile_ir(translate.module_text([masked.region_function(kernel, self._regions()[branch])]))
+            code = jit.compile_ir(
+                translate.module_text([masked.region_function(kernel, self._regions()[branch])])
+            )
             KERNELS.put(key, code)
         name = f"f0_r{branch}"
         library, found = jit.link(code, [name])

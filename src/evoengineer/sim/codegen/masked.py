@@ -114,9 +114,7 @@ def _masked_block(e: Masked, block: Block) -> None:
     e.block_index = block.index
     e.label(f"M{block.index}")
     lanes = e.load32(e.pending[block.index])
-    e.do(
-        f"br i1 {e.ins(f'icmp eq i32 {lanes}, 0')}, label %{e.after(block.index)}, label %run{block.index}"
-    )
+    e.do(f"br i1 {e.ins(f'icmp eq i32 {lanes}, 0')}, label %{e.after(block.index)}, label %run{block.index}")
     e.label(f"run{block.index}")
     if not has_masked_form(e.unit, block):
         e.branch("handover")
@@ -175,9 +173,7 @@ def _hand_over(e: Masked) -> None:
     chosen = f"splat (i32 {e.region.join})"
     for index in e.region.blocks:
         here = e.ins(f"bitcast i32 {e.load32(e.pending[index])} to <32 x i1>")
-        chosen = e.ins(
-            f"select <32 x i1> {here}, <32 x i32> splat (i32 {index}), <32 x i32> {chosen}"
-        )
+        chosen = e.ins(f"select <32 x i1> {here}, <32 x i32> splat (i32 {index}), <32 x i32> {chosen}")
     pointer = e.ins(f"getelementptr inbounds i8, ptr %w, i64 {abi.LANE_NEXT}")
     e.do(f"store <32 x i32> {chosen}, ptr {pointer}, align 4")
     e.set_warp_field(abi.ROUNDS, "i32", e.load32(e.rounds_at))

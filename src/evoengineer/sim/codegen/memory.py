@@ -9,6 +9,8 @@ gather or scatter over lanes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.bounds import check
 from evoengineer.sim.codegen.emitter import Emitter, Val
@@ -199,12 +201,55 @@ def _gather(e: Emitter, addresses: str, bits: int) -> Val:
     pointers = e.ins(f"inttoptr <32 x i64> {addresses} to <32 x ptr>")
     mask = e.mask or "splat (i1 true)"
     ty = f"<32 x i{bits}>"
-    result = e.call(
-        ty,
+    gather = (
         f"llvm.masked.gather.v32i{bits}.v32p0",
         [("<32 x ptr>", f"align {bits // 8} {pointers}"), ("<32 x i1>", mask), (ty, "zeroinitializer")],
     )
-    return e.varying(result, bits)
+    if not e.fast:
+        return e.varying(e.call(ty, *gather), bits)
+    return e.varying(_gather_in_order(e, addresses, bits, lambda: e.call(ty, *gather)), bits)
+
+
+def _gather_in_order(e: Emitter, addresses: str, bits: int, gather: Callable[[], str]) -> str:
+    """Addresses that no form describes are mostly consecutive all the same, or all one: a gather takes ten times as
+    long as either."""
+    ty, wide, size = f"<32 x i{bits}>", "<32 x i64>", bits // 8
+    lane = e.active_lane()
+    one = e.ins(f"extractelement {wide} {addresses}, i32 {lane}")
+    step = e.ins(f"zext i32 {e.ins(f'mul i32 {lane}, {size}')} to i64")
+    first = e.ins(f"sub i64 {one}, {step}")
+
+    def all_at(name: str, stride: int) -> str:
+        row = Val(64, Form(1, stride), [name], "i64")
+        same = e.ins(f"icmp eq {wide} {addresses}, {e.vector(row)}")
+        found = e.ins(f"bitcast <32 x i1> {same} to i32")
+        if e.mask is not None:
+            found = e.ins(f"and i32 {found}, {e.mask_bits}")
+        return e.ins(f"icmp eq i32 {found}, {e.mask_bits}")
+
+    labels = [e.new_label(hint) for hint in ("row", "unlike", "point", "apart", "loaded")]
+    in_row, unlike, point, apart, loaded = labels
+    with e.aside():
+        e.do(f"br i1 {all_at(first, size)}, label %{in_row}, label %{unlike}")
+        e.label(unlike)
+        e.do(f"br i1 {all_at(one, 0)}, label %{point}, label %{apart}")
+        e.label(in_row)
+        pointer = e.ins(f"inttoptr i64 {first} to ptr")
+        if e.mask is None:
+            row = e.ins(f"load {ty}, ptr {pointer}, align {size}")
+        else:
+            args = [("ptr", f"align {size} {pointer}"), ("<32 x i1>", e.mask), (ty, "zeroinitializer")]
+            row = e.call(ty, f"llvm.masked.load.v32i{bits}.p0", args)
+        e.branch(loaded)
+        e.label(point)
+        value = e.ins(f"load i{bits}, ptr {e.ins(f'inttoptr i64 {one} to ptr')}, align {size}")
+        same = e.vector(Val(bits, Form(1, 0), [value], f"i{bits}"))
+        e.branch(loaded)
+        e.label(apart)
+        each = gather()
+        e.branch(loaded)
+    e.label(loaded)
+    return e.ins(f"phi {ty} [ {row}, %{in_row} ], [ {same}, %{point} ], [ {each}, %{apart} ]")
 
 
 # -- stores ------------------------------------------------------------------------------------------

@@ -177,9 +177,7 @@ class Translator(Emitter):
     def body(self, block: Block) -> None:
         """The instructions of a block, but not where it goes afterwards."""
         self.buffers = calls.CallBuffers(self, block)
-        self.groups = (
-            bounds.check_groups(self, block) if self.shares_checks else {}
-        )
+        self.groups = bounds.check_groups(self, block) if self.shares_checks else {}
         end = block.terminator
         for instr in block.instrs[: -1 if end is not None else None]:
             self.instruction(instr)
