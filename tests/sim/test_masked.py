@@ -1,7 +1,7 @@
 """Regions under a mask: lanes that part meet again without leaving compiled code, and all is as if they had left it.
 
-Every kernel runs twice, in the optimised translation and in the "everything varying" one, which has no regions. Results,
-executions of every basic block and lanes that took part must be the same.
+Every kernel runs twice, in the optimised translation and in the "everything varying" one, which has no regions.
+Results, executions of every basic block and lanes that took part must be the same.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.emitter import Emitter, Val, bits_of
 from evoengineer.sim.codegen.forms import Form
 from evoengineer.sim.codegen.origins import CARRY

@@ -28,9 +28,9 @@ def regions_of(unit: FunctionUnit, waits: bool) -> dict[int, Region]:
     for index, region in find_regions(blocks, unit.forms).items():
         sides = [s for s in blocks[index].successors if s != region.join]
         size = sum(len(blocks[i].instrs) for i in region.blocks)
-        if size <= MOST_INSTRUCTIONS and all(has_masked_form(unit, blocks[s]) for s in sides):
-            if not (_ends_threads(unit, blocks[index])):
-                found[index] = region
+        worth = size <= MOST_INSTRUCTIONS and all(has_masked_form(unit, blocks[s]) for s in sides)
+        if worth and not _ends_threads(unit, blocks[index]):
+            found[index] = region
     return found
 
 
