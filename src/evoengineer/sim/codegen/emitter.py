@@ -70,6 +70,7 @@ class Emitter:
         self.allocas: list[str] = []
         self.stack_bytes = 0  # of them
         self.declared: dict[str, str] = {}
+        self.defined_functions: dict[str, str] = {}
         self.count = 0
         self.mask: str | None = None  # <32 x i1>; None means all lanes
         self.mask_bits: str = str(abi.FULL_MASK - (1 << 32))  # i32
@@ -129,6 +130,10 @@ class Emitter:
     def declare(self, signature: str, name: str) -> None:
         """Declare an external function: `signature` is like `void @rt_x(ptr, i32)`."""
         self.declared[name] = f"declare {signature}"
+
+    def define(self, name: str, text: str) -> None:
+        """A function of the module's own; the same name has the same text everywhere."""
+        self.defined_functions[name] = text
 
     def call(self, result: str, name: str, args: Sequence[tuple[str, str]]) -> str:
         """Call a runtime function or intrinsic; args are (type, name)."""
@@ -366,12 +371,6 @@ class Emitter:
         assert val.form.stride == form.stride, (name, val, form, self.where())
         val = self.refine(val, form.segments)
         return [self.cast(part, val.type, f"i{val.bits}", 1) for part in val.names]
-
-    def active_lane(self) -> str:
-        """The number of the first active lane."""
-        if self.mask is None:
-            return "0"
-        return self.call("i32", "llvm.cttz.i32", [("i32", self.mask_bits), ("i1", "true")])
 
     def _a_lane(self, segment: int, segments: int) -> str:
         """The first active lane of a segment; if none is active, any."""

@@ -239,15 +239,18 @@ class Translator(Emitter):
 def module_text(emitters: list[tuple[str, Emitter]]) -> str:
     """Function texts → one LLVM module."""
     declared: dict[str, str] = {}
+    defined: dict[str, str] = {}
     strings: list[str] = []
     for _, e in emitters:
         declared.update(e.declared)
+        defined.update(e.defined_functions)
         strings += e.strings
     tail = ['!0 = !{!"branch_weights", i32 1, i32 2000}', '!1 = !{!"branch_weights", i32 2000, i32 1}']
     # Large frames are touched page by page, so that none can reach past the guard page of a fibre's stack.
     widths = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
     attributes = f'attributes #0 = {{ nounwind "probe-stack"="inline-asm" {widths} }}'
-    return "\n".join([*strings, *(t for t, _ in emitters), *declared.values(), attributes, *tail, ""])
+    texts = [*strings, *(t for t, _ in emitters), *declared.values(), *defined.values()]
+    return "\n".join([*texts, attributes, *tail, ""])
 
 
 def function_text(name: str, third: str, e: Emitter, lead: list[str]) -> str:
