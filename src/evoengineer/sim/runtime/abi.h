@@ -1,14 +1,17 @@
 // The contract between JIT-compiled kernels (codegen/), the runtime (runtime/*.cpp) and Python
 // (which fills Launch through ctypes). Every struct here is plain data with a fixed layout.
 //
-// How a kernel runs. A kernel is compiled in two forms that share one register file (a *frame*):
+// How a kernel runs. A kernel is compiled in three forms that share one register file (a *frame*):
 //   FAST  one function per kernel; all 32 lanes of a warp active, in lockstep; values that are the
 //         same in all lanes, or linear in the lane, are kept as scalars.
 //   SLOW  one function per basic block; every value is a 32-lane vector, lanes carry a mask. The
 //         dispatcher (dispatch.cpp) picks which block runs next and for which lanes.
-// A warp starts in FAST if all 32 lanes exist. It leaves FAST when lanes part (or an instruction has
-// no fast form), and returns at a block with a `fast_entry` once all lanes are together again and
-// the values that FAST keeps as scalars are found to have that form.
+//   MASKED one function per *region*, what lies between a divergent branch and its join (codegen/regions.py):
+//         blocks under a mask, in the order in which the dispatcher would run them, in the forms of FAST.
+// A warp starts in FAST if all 32 lanes exist. Where lanes part at a branch that has a region, FAST calls
+// it and goes on at the join. It leaves FAST at other branches (or where an instruction has no fast
+// form), and returns at a block with a `fast_entry` once all lanes are together again and the values that
+// FAST keeps as scalars are found to have that form.
 #pragma once
 #include <cstdint>
 
