@@ -198,7 +198,7 @@ def _cache(e: Emitter, site: int) -> tuple[str, str]:
 
 def _check_scalar(e: Emitter, site: int, name: str, span: int, align: int, where: Val) -> None:
     good = _inside(e, site, name, align)
-    if len(where.names) > 1:  # the runtime could not tell which lanes the segment belongs to
+    if len(where.names) > 1 or e.mask is not None:  # the runtime could not tell which lanes they are
         _or_look_up(e, good, site, where)
         return
     miss, hit = e.new_label("miss"), e.new_label("hit")

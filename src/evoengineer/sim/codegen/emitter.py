@@ -70,6 +70,7 @@ class Emitter:
         self.allocas: list[str] = []
         self.stack_bytes = 0  # of them
         self.declared: dict[str, str] = {}
+        self.defined_functions: dict[str, str] = {}
         self.count = 0
         self.mask: str | None = None  # <32 x i1>; None means all lanes
         self.mask_bits: str = str(abi.FULL_MASK - (1 << 32))  # i32
@@ -84,6 +85,7 @@ class Emitter:
         self.carried: dict[str, Val] = {}  # in a loop of one block: registers as they were at its start
         self.rounds: Rounds | None = None  # the same for how often it has run
         self.groups: dict[int, CheckGroup] = {}  # of the current block, see bounds.py
+        self.shares_checks = fast and not unit.program.check_access
         self.instr: Instr | None = None
         self.defined: Definedness | None = (
             None  # undefined bits of registers, in code compiled for --check init
@@ -128,6 +130,10 @@ class Emitter:
     def declare(self, signature: str, name: str) -> None:
         """Declare an external function: `signature` is like `void @rt_x(ptr, i32)`."""
         self.declared[name] = f"declare {signature}"
+
+    def define(self, name: str, text: str) -> None:
+        """A function of the module's own; the same name has the same text everywhere."""
+        self.defined_functions[name] = text
 
     def call(self, result: str, name: str, args: Sequence[tuple[str, str]]) -> str:
         """Call a runtime function or intrinsic; args are (type, name)."""
@@ -355,14 +361,28 @@ class Emitter:
             return [self.vector(val)]
         if val.form is None and form.stride == 0:  # done by the runtime on vectors, though uniform
             picks = [
-                f"extractelement <32 x {val.type}> {val.names[0]}, i64 {i * 32 // form.segments}"
+                self.ins(
+                    f"extractelement <32 x {val.type}> {val.names[0]}, i32 {self._a_lane(i, form.segments)}"
+                )
                 for i in range(form.segments)
             ]
-            val = Val(val.bits, form, [self.ins(p) for p in picks], val.type)
+            val = Val(val.bits, form, picks, val.type)
         assert val.form is not None, (name, val, form, self.where())
         assert val.form.stride == form.stride, (name, val, form, self.where())
         val = self.refine(val, form.segments)
         return [self.cast(part, val.type, f"i{val.bits}", 1) for part in val.names]
+
+    def _a_lane(self, segment: int, segments: int) -> str:
+        """The first active lane of a segment; if none is active, any."""
+        lanes = 32 // segments
+        first = segment * lanes
+        if self.mask is None:
+            return str(first)
+        within = ((1 << lanes) - 1) << first
+        bits = self.ins(f"and i32 {self.mask_bits}, {within - (1 << 32) if within >> 31 else within}")
+        lane = self.call("i32", "llvm.cttz.i32", [("i32", bits), ("i1", "false")])
+        none = self.ins(f"icmp eq i32 {bits}, 0")
+        return self.ins(f"select i1 {none}, i32 {first}, i32 {lane}")
 
     def store_slot(self, name: str, val: Val) -> None:
         """Write a register to the frame; in SLOW only the active lanes."""
@@ -407,6 +427,19 @@ class Emitter:
         """A loop of one block ends, or is given up: what its registers counted goes where others look for it."""
         self.set_warp_field(abi.TICKS, "i64", rounds.left)
         self.count_execution(rounds.block, self.ins(f"sub i64 {rounds.given}, {rounds.left}"))
+
+    def count_idle(self, block: Block, lanes: str) -> None:
+        """The same for the lanes that took no part."""
+        pointer = self.ins(f"getelementptr inbounds i64, ptr %idle, i64 {block.index}")
+        some = self.call("i32", "llvm.ctpop.i32", [("i32", lanes)])
+        none = self.ins(f"zext i32 {self.ins(f'sub i32 32, {some}')} to i64")
+        total = self.ins(f"add i64 {self.ins(f'load i64, ptr {pointer}')}, {none}")
+        self.do(f"store i64 {total}, ptr {pointer}")
+
+    def give_up(self) -> None:
+        """Leave FAST at the start of the current block, which has had no effect."""
+        self.set_warp_field(abi.NEXT_BLOCK, "i32", str(self.block_index))
+        self.do(f"ret i32 {abi.ONE}")
 
     def aside(self) -> AbstractContextManager[None]:
         """For code on a path that does not come back: what it computes is not known afterwards."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evoengineer.sim.codegen import abi, warp
 from evoengineer.sim.codegen.emitter import Emitter
 from evoengineer.sim.codegen.loops import fast_loop, is_small_loop
+from evoengineer.sim.codegen.regions import Region
 from evoengineer.sim.codegen.translate import (
     Translator,
     barrier_operands,
@@ -59,9 +60,12 @@ def fast_entries(unit: FunctionUnit) -> dict[int, int]:
     return entries
 
 
-def fast_function(unit: FunctionUnit, entries: dict[int, int]) -> tuple[str, Emitter]:
+def fast_function(
+    unit: FunctionUnit, entries: dict[int, int], regions: dict[int, Region]
+) -> tuple[str, Emitter]:
     """The whole kernel for warps whose 32 lanes stay together."""
     e = Translator(unit, fast=True)
+    e.regions = regions
     # The dispatcher performs the barrier at the head of a block before it hands a warp back.
     after = {b.index for b in unit.flow.blocks if b.barrier is not None}
     cases = " ".join(
@@ -154,4 +158,4 @@ def _fast_end(e: Translator, block: Block) -> None:
         e.label(some)
         e.do(f"br i1 {e.ins(f'icmp eq i32 {bits}, 0')}, label %B{fall_to}, label %{apart}")
         e.label(apart)
-        e.part(bits, taken_to, fall_to)
+        e.part(bits, block)

@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from evoengineer.files import Cache
-from evoengineer.sim.codegen import abi, fast, jit, slow, translate, warp
+from evoengineer.sim.codegen import abi, fast, jit, masked, slow, translate, warp
 from evoengineer.sim.codegen.program import LinkedModule, build_program, launch_flags
+from evoengineer.sim.codegen.regions import Region
 from evoengineer.sim.codegen.unit import FunctionUnit, Program, SiteInfo
 from evoengineer.sim.codegen.waiting import idle_blocks
 from evoengineer.sim.ptx.flow import Block, reachability
@@ -122,7 +123,8 @@ class KernelImage:
         fast_code = b""
         if not program.force_vectors:
             entries = fast.fast_entries(kernel)
-            fast_code = jit.compile_ir(translate.module_text([fast.fast_function(kernel, entries)]))
+            regions = self._regions()
+            fast_code = jit.compile_ir(translate.module_text([fast.fast_function(kernel, entries, regions)]))
         functions = tuple(_plan_function(unit, entries if unit is kernel else {}) for unit in program.units)
         symbols = tuple(sorted(program.symbols, key=lambda name: program.symbols[name]))
         count = sum(len(unit.body.instrs) for unit in program.units)
@@ -137,6 +139,10 @@ class KernelImage:
         )
         KERNELS.put_object(f"{self.key}.plan", plan)
         return plan
+
+    def _regions(self) -> dict[int, Region]:
+        program = self.program
+        return masked.regions_of(program.units[0], bool(launch_flags(program) & abi.SPINS))
 
     # -- structures for the runtime ------------------------------------------------------------------
 
@@ -187,6 +193,9 @@ class KernelImage:
 
     def compile_block(self, function: int, block: int) -> None:
         """Give a SLOW block its code (the runtime calls this when it needs one)."""
+        if block & abi.REGION_FORM:
+            self._compile_region(block & ~abi.REGION_FORM)
+            return
         counting = bool(block & abi.COUNT_FORM)
         block &= ~abi.COUNT_FORM
         plan = self._by_number[function]
@@ -204,6 +213,20 @@ class KernelImage:
         self._libraries.append(library)
         for i, name in names.items():
             setattr(self.functions[function].blocks[i], "count_fn" if counting else "fn", found[name])
+
+    def _compile_region(self, branch: int) -> None:
+        key = f"{self.key}.region.{branch}.o"
+        code = KERNELS.get(key)
+        if code is None:
+            kernel = self.program.units[0]
+            code = jit.compile_ir(
+                translate.module_text([masked.region_function(kernel, self._regions()[branch])])
+            )
+            KERNELS.put(key, code)
+        name = f"f0_r{branch}"
+        library, found = jit.link(code, [name])
+        self._libraries.append(library)
+        self.functions[0].blocks[branch].region_fn = found[name]
 
 
 # -- planning one function ------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.emitter import Emitter, Val, bits_of
 from evoengineer.sim.codegen.forms import Form
 from evoengineer.sim.codegen.origins import CARRY
@@ -166,8 +165,7 @@ def _give_up_if_wrapped(e: Emitter, names: list[str], a: Val, wide: str, word: s
             e.store_slot(name, val)
         if e.rounds is not None:
             e.leave_rounds(e.rounds)
-        e.set_warp_field(abi.NEXT_BLOCK, "i32", str(e.block_index))
-    e.do(f"ret i32 {abi.ONE}")
+        e.give_up()
     e.label(stay)
 
 

@@ -101,7 +101,7 @@ def _end(e: Translator, block: Block, start: str) -> str:
         with e.aside():
             e.store_slots(block.live_out)
             e.leave_rounds(e.rounds)
-            e.part(bits, taken_to, fall_to)
+            e.part(bits, block)
     e.label(out)
     with e.aside():
         e.store_slots(block.live_out)

@@ -196,15 +196,58 @@ def _gather(e: Emitter, addresses: str, bits: int) -> Val:
         pointer = e.spill(e.varying(addresses, 64))
         e.call("void", f"rt_gather{bits}", [("i32", e.active_bits()), ("ptr", out), ("ptr", pointer)])
         return e.reload(out, bits)
-    pointers = e.ins(f"inttoptr <32 x i64> {addresses} to <32 x ptr>")
-    mask = e.mask or "splat (i1 true)"
-    ty = f"<32 x i{bits}>"
-    result = e.call(
-        ty,
-        f"llvm.masked.gather.v32i{bits}.v32p0",
-        [("<32 x ptr>", f"align {bits // 8} {pointers}"), ("<32 x i1>", mask), (ty, "zeroinitializer")],
-    )
-    return e.varying(result, bits)
+    name, ty = f"gather{bits}", f"<32 x i{bits}>"
+    e.define(name, _GATHER.format(bits=bits, bytes=bits // 8, steps=_steps(bits // 8)))
+    text = f"call {ty} @{name}(<32 x i64> {addresses}, i32 {e.mask_bits})"
+    return e.varying(e.ins(text), bits)
+
+
+def _steps(stride: int) -> str:
+    return ", ".join(f"i64 {lane * stride}" for lane in range(32))
+
+
+# Addresses that no form describes are mostly consecutive all the same, or all one, and a gather takes ten times as long
+# as either. One function for all sites of a module: a gather in many places takes long to compile.
+_GATHER = """define internal <32 x i{bits}> @gather{bits}(<32 x i64> %at, i32 %mask) noinline #0 {{
+  %lanes = bitcast i32 %mask to <32 x i1>
+  %lane = call i32 @llvm.cttz.i32(i32 %mask, i1 true)
+  %one = extractelement <32 x i64> %at, i32 %lane
+  %wide = zext i32 %lane to i64
+  %step = mul i64 %wide, {bytes}
+  %first = sub i64 %one, %step
+  %v0 = insertelement <32 x i64> poison, i64 %first, i64 0
+  %v1 = shufflevector <32 x i64> %v0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %v2 = add <32 x i64> %v1, <{steps}>
+  %v3 = icmp ne <32 x i64> %v2, %at
+  %v4 = bitcast <32 x i1> %v3 to i32
+  %v5 = and i32 %v4, %mask
+  %v6 = icmp eq i32 %v5, 0
+  br i1 %v6, label %row, label %unlike
+row:
+  %start = inttoptr i64 %first to ptr
+  %r = call <32 x i{bits}> @llvm.masked.load.v32i{bits}.p0(
+      ptr align {bytes} %start, <32 x i1> %lanes, <32 x i{bits}> zeroinitializer)
+  ret <32 x i{bits}> %r
+unlike:
+  %u0 = insertelement <32 x i64> poison, i64 %one, i64 0
+  %u1 = shufflevector <32 x i64> %u0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %u2 = icmp ne <32 x i64> %u1, %at
+  %u3 = bitcast <32 x i1> %u2 to i32
+  %u4 = and i32 %u3, %mask
+  %u5 = icmp eq i32 %u4, 0
+  br i1 %u5, label %point, label %apart
+point:
+  %place = inttoptr i64 %one to ptr
+  %p0 = load i{bits}, ptr %place, align {bytes}
+  %p1 = insertelement <32 x i{bits}> poison, i{bits} %p0, i64 0
+  %p2 = shufflevector <32 x i{bits}> %p1, <32 x i{bits}> poison, <32 x i32> zeroinitializer
+  ret <32 x i{bits}> %p2
+apart:
+  %all = inttoptr <32 x i64> %at to <32 x ptr>
+  %g = call <32 x i{bits}> @llvm.masked.gather.v32i{bits}.v32p0(
+      <32 x ptr> align {bytes} %all, <32 x i1> %lanes, <32 x i{bits}> zeroinitializer)
+  ret <32 x i{bits}> %g
+}}"""
 
 
 # -- stores ------------------------------------------------------------------------------------------

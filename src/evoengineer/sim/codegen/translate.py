@@ -6,13 +6,15 @@ when it is reached, so that code which is never run does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from evoengineer.errors import UnsupportedError
 from evoengineer.sim.codegen import abi, bounds, calls, limits, undefined
 from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.handlers import HANDLERS
 from evoengineer.sim.codegen.moves import choose
+from evoengineer.sim.codegen.regions import Region
 from evoengineer.sim.codegen.undefined_memory import ALL_RULES
 from evoengineer.sim.codegen.unit import EFFECTS, FunctionUnit, has_effect
 from evoengineer.sim.ptx.flow import Block, destinations
@@ -23,6 +25,7 @@ class Translator(Emitter):
     """An emitter that knows how blocks begin and end."""
 
     buffers: calls.CallBuffers
+    regions: Mapping[int, Region] = MappingProxyType({})  # of branches whose lanes meet again under a mask
 
     def __init__(self, unit: FunctionUnit, fast: bool) -> None:
         super().__init__(unit, fast)
@@ -174,9 +177,7 @@ class Translator(Emitter):
     def body(self, block: Block) -> None:
         """The instructions of a block, but not where it goes afterwards."""
         self.buffers = calls.CallBuffers(self, block)
-        self.groups = (
-            bounds.check_groups(self, block) if self.fast and not self.unit.program.check_access else {}
-        )
+        self.groups = bounds.check_groups(self, block) if self.shares_checks else {}
         end = block.terminator
         for instr in block.instrs[: -1 if end is not None else None]:
             self.instruction(instr)
@@ -209,8 +210,19 @@ class Translator(Emitter):
         self.branch(on)
         self.label(on)
 
-    def part(self, bits: str, taken_to: int, fall_to: int) -> None:
-        """Leave FAST: the lanes in `bits` go to one block, the others to another."""
+    def part(self, bits: str, block: Block) -> None:
+        """The lanes in `bits` take the branch, the others do not: they meet again at its join, or FAST is left."""
+        region = self.regions.get(block.index)
+        if region is not None:
+            args = [("ptr", "%w"), ("ptr", "%frame"), ("i32", str(block.index)), ("i32", bits)]
+            next_ = self.call("i32", "rt_region", args)
+            joined = self.ins(f"icmp eq i32 {next_}, {abi.JOINED}")
+            leave = self.new_label("leave")
+            self.do(f"br i1 {joined}, label %B{region.join}, label %{leave}")
+            self.label(leave)
+            self.do(f"ret i32 {next_}")
+            return
+        taken_to, fall_to = block.successors
         self.set_warp_field(abi.NEXT_BLOCK, "i32", str(taken_to))
         self.set_warp_field(abi.NEXT_BLOCK + 4, "i32", str(fall_to))
         self.set_warp_field(abi.NEXT_MASK, "i32", bits)
@@ -227,15 +239,18 @@ class Translator(Emitter):
 def module_text(emitters: list[tuple[str, Emitter]]) -> str:
     """Function texts → one LLVM module."""
     declared: dict[str, str] = {}
+    defined: dict[str, str] = {}
     strings: list[str] = []
     for _, e in emitters:
         declared.update(e.declared)
+        defined.update(e.defined_functions)
         strings += e.strings
     tail = ['!0 = !{!"branch_weights", i32 1, i32 2000}', '!1 = !{!"branch_weights", i32 2000, i32 1}']
     # Large frames are touched page by page, so that none can reach past the guard page of a fibre's stack.
     widths = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
     attributes = f'attributes #0 = {{ nounwind "probe-stack"="inline-asm" {widths} }}'
-    return "\n".join([*strings, *(t for t, _ in emitters), *declared.values(), attributes, *tail, ""])
+    texts = [*strings, *(t for t, _ in emitters), *declared.values(), *defined.values()]
+    return "\n".join([*texts, attributes, *tail, ""])
 
 
 def function_text(name: str, third: str, e: Emitter, lead: list[str]) -> str:
@@ -246,7 +261,7 @@ def function_text(name: str, third: str, e: Emitter, lead: list[str]) -> str:
         )
     head = f"define i32 @{name}(ptr noalias %w, ptr noalias %frame, i32 %{third}) #0 {{"
     tables = []
-    for table, offset in (("caches", abi.CACHES), ("totals", abi.TOTALS)):
+    for table, offset in (("caches", abi.CACHES), ("totals", abi.TOTALS), ("idle", abi.IDLE)):
         tables.append(f"  %{table}_at = getelementptr inbounds i8, ptr %w, i64 {offset}")
         tables.append(f"  %{table} = load ptr, ptr %{table}_at")
     return "\n".join([head, "start:", *tables, *e.allocas, *lead, *e.lines, "}"])

@@ -1,14 +1,17 @@
 // The contract between JIT-compiled kernels (codegen/), the runtime (runtime/*.cpp) and Python
 // (which fills Launch through ctypes). Every struct here is plain data with a fixed layout.
 //
-// How a kernel runs. A kernel is compiled in two forms that share one register file (a *frame*):
+// How a kernel runs. A kernel is compiled in three forms that share one register file (a *frame*):
 //   FAST  one function per kernel; all 32 lanes of a warp active, in lockstep; values that are the
 //         same in all lanes, or linear in the lane, are kept as scalars.
 //   SLOW  one function per basic block; every value is a 32-lane vector, lanes carry a mask. The
 //         dispatcher (dispatch.cpp) picks which block runs next and for which lanes.
-// A warp starts in FAST if all 32 lanes exist. It leaves FAST when lanes part (or an instruction has
-// no fast form), and returns at a block with a `fast_entry` once all lanes are together again and
-// the values that FAST keeps as scalars are found to have that form.
+//   MASKED one function per *region*, what lies between a divergent branch and its join (codegen/regions.py):
+//         blocks under a mask, in the order in which the dispatcher would run them, in the forms of FAST.
+// A warp starts in FAST if all 32 lanes exist. Where lanes part at a branch that has a region, FAST calls
+// it and goes on at the join. It leaves FAST at other branches (or where an instruction has no fast
+// form), and returns at a block with a `fast_entry` once all lanes are together again and the values that
+// FAST keeps as scalars are found to have that form.
 #pragma once
 #include <cstdint>
 
@@ -42,6 +45,9 @@ struct Warp {
     uint64_t args;             // 256  in a called function: its parameter area, see Function
     uint64_t results;          // 264  in a called function: its return area
     uint64_t totals;           // 272  uint64_t[]: how often this worker's warps have run each block of each function
+    uint64_t idle;             // 280  the same for lanes that took no part
+    uint32_t rounds;           // 288  a region that hands over: blocks that it has run
+    uint32_t reserved;         // 292
     // Fields past this point belong to the runtime (see WarpState in runtime.h).
 };
 
@@ -52,6 +58,7 @@ enum Next : int32_t {
     kTwo = 2,      // next_mask[i] to next_block[i]; together they are the mask given
     kScatter = 3,  // lane i to lane_next[i]
     kExitThread = 4,  // `exit` inside a called function: they end for good
+    kJoined = 5,   // of a region: all lanes are at its join
 };
 
 using BlockFn = int32_t (*)(Warp*, uint8_t* frame, uint32_t mask);
@@ -98,8 +105,10 @@ struct BlockInfo {
     BlockFn count_fn;        // the form that reports its accesses (count.h); null until first needed
     uint32_t instructions;   // of PTX
     uint32_t idles;          // of a loop that only waits: its rounds are no work
+    BlockFn region_fn;       // of a divergent branch: runs both sides under a mask (codegen/masked.py); null until needed
 };
-constexpr uint32_t kCountForm = 0x80000000u;  // added to the block number given to Launch::compile
+// Added to the block number given to Launch::compile: which of its functions is wanted.
+constexpr uint32_t kCountForm = 0x80000000u, kRegionForm = 0x40000000u;
 
 // Launch::functions[0] is the kernel, the others are device functions that may be called.
 // A call passes arguments lane-major: lane i's parameters are at args + i * param_bytes, laid out as

@@ -80,6 +80,7 @@ BlockState* prepare_block(Worker& k, size_t index) {
         w.symbols = reinterpret_cast<uint64_t>(launch.symbols);
         w.caches = reinterpret_cast<uint64_t>(k.caches.data());
         w.totals = reinterpret_cast<uint64_t>(k.totals.data());
+        w.idle = reinterpret_cast<uint64_t>(k.idle.data());
         w.frame = reinterpret_cast<uint8_t*>((reinterpret_cast<uint64_t>(w.fibre->frames) + 63) / 64 * 64);
         w.frames_top = w.frame + (launch.functions[0].frame_bytes + 63) / 64 * 64;
         w.local_base = reinterpret_cast<uint64_t>(w.fibre->locals);

@@ -29,8 +29,8 @@ struct CompileRequest { uint32_t function, block; };
 void compile(Worker& worker, void* argument) {
     auto* request = static_cast<CompileRequest*>(argument);
     std::lock_guard<std::mutex> lock(worker.run->compiling);
-    BlockInfo& info = worker.launch->functions[request->function].blocks[request->block & ~kCountForm];
-    BlockFn* place = request->block & kCountForm ? &info.count_fn : &info.fn;
+    BlockInfo& info = worker.launch->functions[request->function].blocks[request->block & ~(kCountForm | kRegionForm)];
+    BlockFn* place = request->block & kRegionForm ? &info.region_fn : request->block & kCountForm ? &info.count_fn : &info.fn;
     if (!__atomic_load_n(place, __ATOMIC_ACQUIRE) && worker.launch->compile)
         worker.launch->compile(request->function, request->block);
 }
@@ -357,6 +357,14 @@ void from_fast(WarpState* w, Activation& a, int32_t next) {
         }
     a.given_up = next == kOne ? w->next_block[0] : kNoBlock;
     follow(w, a, next, w->live, next == kExit ? w->next_block[0] : kNoBlock);
+    if (next == kScatter) {  // a region hands over: all but the lanes that ran last have waited meanwhile
+        uint32_t first = 0;
+        for (uint32_t i = 0; i < a.count; i++) {
+            a.groups[i].starved = w->rounds;
+            if (a.groups[i].block < a.groups[first].block) first = i;
+        }
+        if (a.count) a.groups[first].starved = 0;
+    }
 }
 
 void dispatch(WarpState* w, Activation& a) {
@@ -437,6 +445,19 @@ static __attribute__((noinline)) void run_slow(WarpState* w, int32_t fast_next) 
     else from_fast(w, a, fast_next);
     dispatch(w, a);
     w->activation = nullptr;
+}
+
+extern "C" int32_t rt_region(Warp* warp, uint8_t* frame, uint32_t branch, uint32_t taken) {
+    WarpState* w = state(warp);
+    BlockInfo& info = w->worker->launch->functions[0].blocks[branch];
+    BlockFn fn = __atomic_load_n(&info.region_fn, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(fn == nullptr, 0)) {
+        CompileRequest request{0, branch | kRegionForm};
+        on_native_stack(w, compile, &request);
+        fn = __atomic_load_n(&info.region_fn, __ATOMIC_ACQUIRE);
+        if (!fn) fail(w, kUnsupported, info.site, taken, "the simulator could not compile the region of block %u", branch);
+    }
+    return fn(w, frame, taken);
 }
 
 void run_warp(WarpState* w) {

@@ -131,6 +131,7 @@ void rt_fenced(Warp*, uint32_t mask, uint32_t whole_card);
 void rt_undefined_load(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint8_t* out,
                        uint32_t element, uint32_t count);                      // checks_init.cpp
 void rt_undefined_used(Warp*, uint32_t site, uint32_t lanes, uint32_t use, const uint32_t* sites, uint32_t count);
+int32_t rt_region(Warp*, uint8_t* frame, uint32_t branch, uint32_t taken);      // dispatch.cpp
 uint32_t rt_barrier(Warp*, uint32_t id, uint32_t count, uint32_t kind, uint32_t predmask);
 void rt_call(Warp*, uint32_t mask, uint32_t function, const uint8_t* args, uint8_t* results,
              uint32_t site);                                                   // dispatch.cpp

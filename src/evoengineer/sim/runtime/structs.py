@@ -44,6 +44,7 @@ class BlockInfo(c.Structure):
         ("count_fn", c.c_void_p),
         ("instructions", c.c_uint32),
         ("idles", c.c_uint32),
+        ("region_fn", c.c_void_p),
     )
 
 
