@@ -143,6 +143,56 @@ __global__ void shuffled(const float* in, float* out, unsigned n) {
     if (tid == 0) out[blockIdx.x] = sum;
 }
 
+// A block adds a contiguous chunk, kEach elements per thread: in shared memory, or in a register and with shuffles.
+template <int kThreads, int kEach>
+__global__ void chunks(const float* in, float* out) {
+    __shared__ float sums[kThreads];
+    unsigned tid = threadIdx.x, first = blockIdx.x * (kThreads * kEach) + tid;
+    sums[tid] = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) sums[tid] += in[first + i * kThreads];
+    __syncthreads();
+    fold_unrolled<kThreads>(sums);
+    if (tid == 0) out[blockIdx.x] = sums[0];
+}
+
+// What the threads of a block hold, in its first thread.
+template <int kThreads>
+__device__ float block_sum(float sum) {
+    __shared__ float sums[32];
+    unsigned tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
+    sum = warp_sum<32>(sum);
+    if (lane == 0) sums[warp] = sum;
+    __syncthreads();
+    sum = tid < kThreads / 32 ? sums[lane] : 0.0f;
+    return warp == 0 ? warp_sum<kThreads / 32>(sum) : sum;
+}
+
+template <int kThreads, int kEach>
+__global__ void chunks_shuffled(const float* in, float* out) {
+    unsigned first = blockIdx.x * (kThreads * kEach) + threadIdx.x;
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) sum += in[first + i * kThreads];
+    sum = block_sum<kThreads>(sum);
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+
+// Four elements at a time, as many blocks as the card holds at once.
+template <int kThreads>
+__global__ void packed(const float4* in, float* out, int vectors) {
+    float4 sums = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int i = blockIdx.x * kThreads + threadIdx.x; i < vectors; i += kThreads * gridDim.x) {
+        float4 value = in[i];
+        sums.x += value.x;
+        sums.y += value.y;
+        sums.z += value.z;
+        sums.w += value.w;
+    }
+    float sum = block_sum<kThreads>(sums.x + sums.y + sums.z + sums.w);
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+
 int main(int argc, char** argv) {
     chain::Run run(argc, argv, {32 << 20, 2048}, {1 << 16, 8});
     const size_t n = run.size(0);
@@ -170,6 +220,11 @@ int main(int argc, char** argv) {
     run.variant("unrolled_256", [&] { unrolled<256><<<half, 256>>>(in, out); }, check, prepare);
     run.variant("grid_stride_256", [&] { grid_stride<256><<<few, 256>>>(in, out, n); }, check, prepare);
     run.variant("shuffled_256", [&] { shuffled<256, 2><<<few, 256>>>(in, out, n); }, check, prepare);
+    run.variant("chunks_256", [&] { chunks<256, 128><<<all / 128, 256>>>(in, out); }, check, prepare);
+    run.variant("chunks_shuffled_256", [&] { chunks_shuffled<256, 128><<<all / 128, 256>>>(in, out); }, check, prepare);
+    run.variant("packed_256",
+                [&] { packed<256><<<few, 256>>>(reinterpret_cast<float4*>(in.data), out, static_cast<int>(n / 4)); },
+                check, prepare);
     run.variant("two_loads_128", [&] { folded<128, 2, 0><<<all, 128>>>(in, out); }, check, prepare);
     run.variant("last_warp_128", [&] { folded<128, 2, 2><<<all, 128>>>(in, out); }, check, prepare);
     run.variant("unrolled_128", [&] { unrolled<128><<<all, 128>>>(in, out); }, check, prepare);

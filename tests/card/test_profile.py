@@ -9,8 +9,10 @@ from evoengineer.card.profile import Profile, load_profile, profile_names
 from evoengineer.errors import EvoEngineerError
 
 # Data sheets: fp32 TFLOP/s, fp16 tensor TFLOP/s (dense, fp32 accumulation), both at boost clock; and GB/s.
-# NVIDIA quotes H100's tensor figures at a lower clock than its fp32 figures, so they are left out.
+# NVIDIA quotes H100's and B200's tensor figures at a lower clock than their fp32 figures, so they are left out.
 PUBLISHED = {
+    "rtx5090": (104.8, 209.5, 1792),
+    "b200": (75, None, 8000),
     "rtx4090": (82.6, 165.2, 1008),
     "rtx4070tisuper": (44.1, 88.2, 672),
     "rtx3090": (35.6, 71, 936),

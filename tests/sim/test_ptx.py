@@ -22,6 +22,13 @@ def body_of(text: str, registers: str = REGISTERS) -> Body:
     return parse_body(module.functions["k"])
 
 
+def test_pointers_among_parameters_say_where_they_point() -> None:
+    pointers = ".param .u64 .ptr .align 1 a, .param .u64 .ptr .global .align 16 b, .param .u64 .ptr .global c"
+    declared = f"{pointers}, .param .u32 n"
+    kernel = parse_module(f"{HEAD}.visible .entry k({declared})\n{{ ret; }}").functions["k"]
+    assert [(p.name, p.bytes) for p in kernel.params] == [("a", 8), ("b", 8), ("c", 8), ("n", 4)]
+
+
 def test_module_structure() -> None:
     module = parse_module(
         HEAD

@@ -348,6 +348,16 @@ def test_a_conflict_of_two_ways_costs_time(ptx: str, key: str) -> None:
     assert times[2] > 1.3 * times[1]
 
 
+def test_shared_memory_of_turing_gives_64_bytes_per_clock(ptx: str) -> None:
+    card = load_profile("t4")
+    bench = Bench(ptx, device=DeviceName("sim", "t4"), sampled_only=True)
+    blocks, threads, rounds = 64 * card.sm_count, 256, 2000  # whole rounds of blocks
+    p = bench.profile("banks", (blocks,), (threads,), bench.buffer(64 * blocks * threads), 1, rounds)
+    loaded = blocks * threads * rounds * 8 * 4
+    light_ns = loaded / (card.sm_count * 64 * card.clock_khz * 1e-6)
+    assert light_ns <= p.time_ns < 1.25 * light_ns
+
+
 def test_occupancy_is_what_is_resident(bench: Bench) -> None:
     p = bench.profile("copy", (200,), (32,), bench.buffer(MIB), bench.buffer(MIB))
     assert p.occupancy_percent == pytest.approx(100 * 200 / 128 / 48)

@@ -43,7 +43,7 @@ LOOP:
 LOAD_LINE, ADD_LINE, STORE_LINE = 17, 18, 24
 
 
-@pytest.fixture(scope="module", params=[80, 89, 90])
+@pytest.fixture(scope="module", params=[80, 89, 90, 100, 120])
 def assembly(request: pytest.FixtureRequest) -> Assembly:
     return Assembler(PTX, request.param).result()
 

@@ -23,7 +23,7 @@ _FILE = re.compile(r'\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _BRACES = re.compile(r"[{}]")
 _FUNCTION = re.compile(r"\.(entry|func)\b")
 _PARAM = re.compile(
-    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr(?:\s*\.\w+)*(?:\s*\.align\s+\d+)?\s+)?([\w$]+)\s*(?:\[\s*(\d*)\s*\])?"
+    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr(?:\s*\.(?!align\b)\w+)*(?:\s*\.align\s+\d+)?\s+)?([\w$]+)\s*(?:\[\s*(\d*)\s*\])?"
 )
 _VARIABLE = re.compile(
     r"\.(global|const|shared|local)\s+((?:\.attribute\([^)]*\)\s*)?)(?:\.align\s+(\d+)\s+)?\.(?:(v2|v4)\s+\.)?(\w+)\s+([\w$]+)\s*((?:\[\s*\d*\s*\])*)\s*(?:=\s*(.*))?$",

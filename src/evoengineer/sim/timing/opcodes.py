@@ -1,4 +1,4 @@
-"""Which pipe of a multiprocessor each machine instruction uses (Volta to Hopper).
+"""Which pipe of a multiprocessor each machine instruction uses (Volta to Blackwell).
 
 The low nine bits of an instruction name its operation; the bits above them say where operands come from. The
 numbers were read off ptxas's output, by compiling PTX whose instruction is known (`sass.read_code` gives the
@@ -27,7 +27,7 @@ _TABLE: dict[str, tuple[int, ...]] = {
     "global": (LDG, STG, LD, ST, LDGSTS, 0x18A, 0x18B, 0x18E, 0x1A8, 0x1A9),  # ATOM, .CAS, RED, ATOMG, .CAS
     "local": (LDL, STL),
     "exchange": (0x189, 0x1A1, 0x1C4, 0x03A, 0x1C2),  # SHFL MATCH REDUX MOVM R2UR
-    "constant": (LDC, 0x119, 0x1C3, 0x0B9),  # S2R S2UR ULDC
+    "constant": (LDC, 0x119, 0x1C3, 0x0B9, 0x1AC),  # S2R S2UR ULDC LDCU (Blackwell)
     "texture": (0x160, 0x161, 0x162, 0x163, 0x164, 0x165, 0x166, 0x167, 0x168, 0x169, 0x199, 0x19A, 0x19D),
     "barrier": (BAR,),
     "control": (BRA, EXIT, CALL, RET, BRX, DEPBAR, 0x118, 0x141, 0x142, 0x143, 0x145, 0x146, 0x148, 0x14A, 0x14B,
