@@ -13,26 +13,21 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.distributions import Distribution as RandomVariable
 from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
 from evoengineer.errors import UsageError
+from evoengineer.problem.constants import Constants, Sizes
 from evoengineer.problem.live import Call, as_outputs, check_cases, widened
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
-from evoengineer.problem.sizes import (
-    Cost,
-    Sizes,
-    bench_sizes,
-    check_sizes,
-    resized,
-    seen_sizes,
-    size_constants,
-)
+from evoengineer.problem.sizes import Cost, bench_sizes, check_sizes, seen_sizes
 from evoengineer.problem.widening import Modes, Widened, accepted_modes, lively
 from evoengineer.problem.work import Work, count_work
 
@@ -46,7 +41,8 @@ class KernelBenchProblem:
     def __init__(self, module: types.ModuleType, path: Path, name: str, baseline: Path | None) -> None:
         self._module, self._path = module, path
         self._inference = False  # the whole model, where leaving out dropout layers is not enough
-        constants = size_constants(module)
+        self._constants = Constants(module)
+        constants = self._constants.own
         self._device = "meta"  # where costs are counted: nothing is computed there
         if self._cost(constants) is None:  # not every model takes tensors without contents
             self._device = "cpu"
@@ -56,7 +52,7 @@ class KernelBenchProblem:
         self._modes = self._chosen_modes(checks)
         beside = path.with_name("baseline.cu") if path.name == "problem.py" else path.with_suffix(".cu")
         self.optional = self._state_names(checks[0])
-        scaled = dict(bench.sizes) != constants
+        scaled = any(constants[name] != size for name, size in bench.sizes.items())
         self.problem = Problem(
             name=name,
             path=path,
@@ -117,7 +113,7 @@ class KernelBenchProblem:
         return {each: found[each] for each in wanted}
 
     def _state_names(self, case: Case) -> frozenset[str]:
-        with resized(self._module, case.sizes), _WithoutGpu():
+        with self._constants.resized(case.sizes), _WithoutGpu():
             model = self._model()
             count = len(model.state_dict())
         names = list(self._inputs(case, Distribution.OWN, (), 0))
@@ -136,37 +132,37 @@ class KernelBenchProblem:
 
     def _inputs(self, case: Case, distribution: Distribution, modes: Modes, seed: int) -> dict[str, Any]:
         torch.manual_seed(seed)
-        with resized(self._module, case.sizes), _WithoutGpu():
+        with self._constants.resized(case.sizes), _WithoutGpu():
             model = self._model()
             with Widened(distribution, modes, seed):
                 inputs = list(self._module.get_inputs())
         return _arguments(model, inputs, lively(model.state_dict(), seed))
 
     def shapes(self, case: Case) -> dict[str, Any]:
-        with resized(self._module, case.sizes), _WithoutGpu("meta"):
+        with self._constants.resized(case.sizes), _WithoutGpu("meta"):
             model = self._model()
             return _arguments(model, list(self._module.get_inputs()), model.state_dict())
 
     def outputs(self, case: Case, inputs: Mapping[str, Any], *, double: bool) -> tuple[torch.Tensor, ...]:
-        with resized(self._module, case.sizes), _WithoutGpu(), torch.no_grad():
+        with self._constants.resized(case.sizes), _WithoutGpu(), torch.no_grad():
             model = self._model()
             state, given = _with_state(model, list(inputs.values()), double)
             return as_outputs(functional_call(model.double() if double else model, state, given), self._path)
 
     def call(self, case: Case) -> Call:
-        with resized(self._module, case.sizes), _WithoutGpu():
+        with self._constants.resized(case.sizes), _WithoutGpu():
             model = self._model()
         names, buffers = _state_of(model)
 
         def run(inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
             state, given = _split(names, buffers, list(inputs.values()))
-            with resized(self._module, case.sizes), _WithoutGpu():
+            with self._constants.resized(case.sizes), _WithoutGpu():
                 return as_outputs(functional_call(model, state, given), self._path)
 
         return run
 
     def work(self, case: Case, inputs: Mapping[str, Any]) -> tuple[Work, tuple[torch.Tensor, ...]]:
-        with resized(self._module, case.sizes), _WithoutGpu(), torch.no_grad():
+        with self._constants.resized(case.sizes), _WithoutGpu(), torch.no_grad():
             model = self._model()
             state, given = _with_state(model, list(inputs.values()), False)
             return count_work(
@@ -201,7 +197,7 @@ class KernelBenchProblem:
             )
 
         with (
-            resized(self._module, checks[0].sizes),
+            self._constants.resized(checks[0].sizes),
             _WithoutGpu(),
             Widened(Distribution.OWN, (), 0) as random,
         ):
@@ -227,7 +223,13 @@ class KernelBenchProblem:
             return None
 
     def _cost_on(self, device: str, sizes: Sizes) -> Cost:
-        with resized(self._module, sizes), torch.device(device), _WithoutGpu(device), torch.no_grad():
+        with (
+            self._constants.resized(sizes),
+            torch.device(device),
+            _WithoutGpu(device),
+            _unvalidated(),
+            torch.no_grad(),
+        ):
             model, inputs = self._model(), self._module.get_inputs()
             work, outputs = count_work((), lambda: as_outputs(model(*inputs), self._path))
         main = [each for each in inputs if isinstance(each, torch.Tensor)]
@@ -278,6 +280,17 @@ class _WithoutGpu(TorchFunctionMode):
         if getattr(func, "__name__", "") == "cuda" and args:
             return args[0]
         return func(*args, **kwargs)
+
+
+@contextmanager
+def _unvalidated() -> Iterator[None]:
+    """torch.distributions looks at its parameters' values, which tensors without contents do not have."""
+    before = RandomVariable._validate_args
+    RandomVariable.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        RandomVariable.set_default_validate_args(before)
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
