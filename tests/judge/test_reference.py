@@ -32,11 +32,10 @@ def test_a_reference_that_does_not_end_is_stopped_by_name(
     process = client.ReferenceProcess()
     try:
         process.load(problem)
-        draws = [process.prepare(case, Distribution.NORMAL, 0) for case in (0, 2)]
-        assert process.stage(draws[0]).count == 1
+        assert process.stage(process.prepare(0, Distribution.NORMAL, 0)).count == 1
         monkeypatch.setattr(client, "START_SECONDS", 0.0)  # PyTorch has been imported
         monkeypatch.setenv(SECONDS_VARIABLE, "0.2")
         with pytest.raises(EvoEngineerError, match=r"sleepy \(.*problem.py\) does not end"):
-            process.stage(draws[1])
+            process.stage(process.prepare(2, Distribution.NORMAL, 0))
     finally:
         process.close()
