@@ -301,3 +301,17 @@ def test_torch_distributions_cost_nothing_to_count(tmp_path: Path) -> None:
               "from torch.distributions import Pareto\nbatch = 1 << 20\ndim = 1 << 20")
     )  # fmt: skip
     assert live.problem.bench_case.sizes["dim"] < 1 << 20
+
+
+def test_inputs_of_which_rounding_alone_would_be_judged_are_not_drawn(tmp_path: Path) -> None:
+    """The products of nearly equal numbers are nearly equal; their norm is what rounding left of the difference."""
+    norm = "nn.functional.instance_norm({}.unsqueeze(1)).squeeze(1)"
+    constants, inputs = "batch = 16\nchannels = 64", "torch.rand(batch, channels)"
+    plain = load(write(tmp_path, f"return {norm.format('x')}", inputs, constants))
+    assert Distribution.NEAR_CONSTANT in plain.problem.distributions
+    product = load(
+        write(tmp_path, f"return {norm.format('self.layer(x)')}", inputs, constants,
+              "self.layer = nn.Linear(*sizes)", "channels, channels")
+    )  # fmt: skip
+    assert Distribution.NEAR_CONSTANT not in product.problem.distributions
+    assert len(product.problem.distributions) > 3
