@@ -122,18 +122,27 @@ def _name_literals(module: types.ModuleType) -> list[str]:
     """Redefine the module's functions with names for their literal sizes; gives the names."""
     naming = _Naming(set(vars(module)))
     for function in _FUNCTIONS:
-        tree = ast.parse(textwrap.dedent(_source(module, function)))
-        if (
-            len(tree.body) != 1
-            or not isinstance(tree.body[0], ast.FunctionDef)
-            or tree.body[0].decorator_list
-        ):
-            continue  # made some other way: it stays as it is
+        definition = _definition(module, function)
+        if definition is None:
+            continue
         before = len(naming.values)
-        definition = tree.body[0]
         definition.body = [naming.visit(each) for each in definition.body]
         if len(naming.values) > before:
+            tree = ast.fix_missing_locations(ast.Module([definition], []))
             ast.increment_lineno(tree, getattr(module, function).__code__.co_firstlineno - 1)
-            exec(compile(ast.fix_missing_locations(tree), module.__file__ or "", "exec"), vars(module))
+            exec(compile(tree, module.__file__ or "", "exec"), vars(module))
     vars(module).update(naming.values)
     return list(naming.values)
+
+
+def _definition(module: types.ModuleType, function: str) -> ast.FunctionDef | None:
+    """Of a function that the module itself defines; None for one that was made some other way, and stays."""
+    made = getattr(module, function, None)
+    if not isinstance(made, types.FunctionType) or made.__globals__ is not vars(module):
+        return None
+    try:
+        body = ast.parse(textwrap.dedent(_source(module, function))).body
+    except SyntaxError:  # a piece of an expression
+        return None
+    plain = len(body) == 1 and isinstance(body[0], ast.FunctionDef) and not made.__code__.co_freevars
+    return body[0] if plain and not body[0].decorator_list else None  # type: ignore[return-value, attr-defined]
