@@ -1,7 +1,8 @@
 """How many KernelBench files can be adopted: `python scripts/adoption.py FILE_OR_FOLDER… [--limit N]`.
 
 Does what `evoengineer problems adopt` does with each file, in fewer processes: drafts the problem, has its baseline
-written and judges it. Prints a line per file and the rate at the end; the exit code is 1 below 90%. `make adoption`
+written and judges it. Prints a line per file and the rate at the end; the exit code is 1 below 90%. The seed is fixed,
+so that verdicts come from the cache when it is run again: a run that was stopped goes on where it was. `make adoption`
 runs it on the files in tests/problem/kernelbench.
 """
 
@@ -20,6 +21,7 @@ from evoengineer.judge import JudgeOptions
 
 WANTED = 0.9
 _AT_ONCE = 4  # files that share processes
+_SEED = 1
 
 
 def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:
@@ -39,7 +41,7 @@ def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:
         else:
             found[file] = f"no baseline: {answer['error']}"
             del folders[file]
-    verdicts = judge_baselines([str(folder) for folder in folders.values()], JudgeOptions(workers=1))
+    verdicts = judge_baselines([str(folder) for folder in folders.values()], JudgeOptions(workers=1, run_seed=_SEED))
     for file, folder in folders.items():
         verdict = verdicts[str(folder)]
         found[file] = f"{verdict.outcome}: {verdict.summary}"
@@ -58,12 +60,13 @@ def main() -> int:
     ]
     if options.limit and options.limit < len(files):
         files = [files[i * len(files) // options.limit] for i in range(options.limit)]
-    valid = 0
+    valid = judged = 0
     with tempfile.TemporaryDirectory(prefix="adoption-") as scratch:
         for begin in range(0, len(files), _AT_ONCE):
             for file, outcome in adopted(files[begin : begin + _AT_ONCE], Path(scratch)).items():
                 valid += outcome.startswith("valid")
-                print(f"{file.parent.name}/{file.stem}: {outcome}", flush=True)
+                judged += 1
+                print(f"{judged}/{len(files)}  {file.parent.name}/{file.stem}: {outcome}", flush=True)
     print(f"{valid} of {len(files)} files adopted with a valid baseline ({valid / len(files):.1%})")
     return 0 if valid >= WANTED * len(files) else 1
 

@@ -316,7 +316,7 @@ def test_without_a_baseline_pytorch_and_the_light_are_what_there_is() -> None:
         speed_of_light_us=5.0,
     )
     assert without_baseline(timing) == [
-        "PyTorch   50.00 us; 2.50x its speed",
+        "PyTorch   50.00 us, estimated; 2.50x its speed",
         "light     5.00 us (25% of its speed reached)",
     ]
     assert without_baseline(replace(timing, pytorch_us=None))[0].startswith("light")

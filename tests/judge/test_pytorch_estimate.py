@@ -1,11 +1,16 @@
 """PyTorch's time on a simulated card: the calls that are seen, and the arithmetic."""
 
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
+from evoengineer.card.name import DeviceName
 from evoengineer.card.profile import load_profile
 from evoengineer.judge.pytorch_estimate import LIBRARY_EFFICIENCY, estimate, estimates, rate
+from evoengineer.judge.worker import simulated_timing, valid_verdict
+from evoengineer.problem.catalog import find_problem
+from evoengineer.sim.process.region import Region
 
 CARD = load_profile("rtx4090")
 BANDWIDTH = 1.008e12 * 0.92
@@ -66,3 +71,23 @@ def test_files_are_run_only_when_that_was_asked_for(tmp_path: Path) -> None:
     moved_us = 1024 * 1024 * 4 / BANDWIDTH * 1e6
     assert eager == pytest.approx(2 * LAUNCH_US + 5 * moved_us)  # x to y; y and x to z
     assert fused == pytest.approx(LAUNCH_US + 2 * moved_us)
+
+
+def test_without_a_baseline_a_kernel_is_compared_with_the_estimate() -> None:
+    pytest.importorskip("torch")
+    description = find_problem("vector_add")
+    region = replace(
+        Region(**{each.name: 0 for each in fields(Region)}),  # type: ignore[arg-type]
+        busy_ns=1e6, launches=(), failure=None, messages=(),
+    )  # fmt: skip
+    device = DeviceName.parse("sim:rtx4090")
+    assert simulated_timing(description, region, device, None).pytorch_us is None
+    alone = replace(description, problem=replace(description.problem, baseline=None))
+    timing = simulated_timing(alone, region, device, None)
+    assert timing.speedup is None
+    assert (timing.pytorch_us, timing.pytorch_compiled_us) == estimates({"vector_add": "vector_add"}, CARD)[
+        "vector_add"
+    ]
+    assert timing.pytorch_us is not None
+    faster = f"{timing.pytorch_us / 1000:.3g}x PyTorch's speed, as estimated"
+    assert valid_verdict(timing, 3).summary.endswith(faster)

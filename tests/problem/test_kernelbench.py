@@ -231,3 +231,87 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
     path.write_text("from einops_that_nobody_has.layers import Rearrange\n")
     with pytest.raises(UsageError, match="needs the Python package 'einops_that_nobody_has'.*pip install"):
         open_live(path, "model")
+
+
+def test_constants_that_follow_from_sizes_follow(tmp_path: Path) -> None:
+    """Were a bias's shape a size of its own, the channels could never vary."""
+    live = load(
+        write(
+            tmp_path, "return torch.relu(self.conv(x)) + self.bias", "torch.rand(batch, channels, side, side)",
+            "batch = 16\nchannels = 32\nout = 64\nside = 32\nbias_shape = (out, 1, 1)",
+            "self.conv = nn.Conv2d(sizes[0], sizes[1], 3); self.bias = nn.Parameter(torch.randn(sizes[2]))",
+            "channels, out, bias_shape",
+        )
+    )  # fmt: skip
+    cases = live.problem.check_cases
+    assert all("bias_shape__0" not in case.sizes for case in cases)
+    assert len({case.sizes["out"] for case in cases}) > 2
+    for case in cases:
+        inputs = live.inputs(case, Distribution.OWN, 0)
+        assert inputs["bias"].shape == (case.sizes["out"], 1, 1)
+
+
+def test_a_constant_that_is_assigned_again_has_no_rule(tmp_path: Path) -> None:
+    live = load(
+        write(tmp_path, "return torch.relu(x)", "torch.rand(rows, columns)",
+              "rows = 64\ncolumns = rows * 2\ncolumns = 48")
+    )  # fmt: skip
+    assert live.problem.bench_case.sizes == {"rows": 64, "columns": 48}
+
+
+def test_literal_sizes_vary(tmp_path: Path) -> None:
+    live = load(write(tmp_path, "return torch.relu(x)", "torch.rand(batch, 3, 224, 200)", "batch = 16"))
+    assert dict(live.problem.bench_case.sizes) == {"batch": 16, "size_1": 224, "size_2": 200}
+    shapes = {
+        tuple(live.inputs(case, Distribution.OWN, 0)["input0"].shape) for case in live.problem.check_cases
+    }
+    assert len({shape[2] for shape in shapes}) > 2
+    assert {shape[1] for shape in shapes} == {3}
+
+
+def test_literal_sizes_that_belong_together_vary_together(tmp_path: Path) -> None:
+    live = load(
+        write(tmp_path, "return self.layer(x)", "torch.rand(32, 128)", "", "self.layer = nn.Linear(*sizes)", "128, 64")
+    )  # fmt: skip
+    cases = live.problem.check_cases
+    assert len(cases) >= 3
+    assert all(case.sizes["size_2"] == case.sizes["size_3"] for case in cases)
+
+
+def test_what_groups_divide_is_a_fraction_of_itself(tmp_path: Path) -> None:
+    """With all its channels, a single pixel of this convolution is as much as a check case may do."""
+    live = load(
+        write(
+            tmp_path, "return self.conv(x)", "torch.rand(batch, channels, 12, 24, 48)",
+            "batch = 8\nchannels = 64\nout = 64",
+            "self.conv = nn.ConvTranspose3d(sizes[0], sizes[1], (3, 5, 7), stride=2, groups=4)", "channels, out",
+        )
+    )  # fmt: skip
+    cases = live.problem.check_cases
+    assert len(cases) >= 3
+    assert all(case.sizes["channels"] % 4 == 0 for case in cases)
+    assert any(case.sizes["channels"] < 64 for case in cases)
+    assert any(case.sizes["size_1"] > 2 for case in cases)
+
+
+def test_torch_distributions_cost_nothing_to_count(tmp_path: Path) -> None:
+    """They look at their parameters' values: the file's own gigabytes would have to be computed."""
+    live = load(
+        write(tmp_path, "return torch.relu(x - 0.02)", "Pareto(0.01, 1.5).sample((batch, dim))",
+              "from torch.distributions import Pareto\nbatch = 1 << 20\ndim = 1 << 20")
+    )  # fmt: skip
+    assert live.problem.bench_case.sizes["dim"] < 1 << 20
+
+
+def test_inputs_of_which_rounding_alone_would_be_judged_are_not_drawn(tmp_path: Path) -> None:
+    """The products of nearly equal numbers are nearly equal; their norm is what rounding left of the difference."""
+    norm = "nn.functional.instance_norm({}.unsqueeze(1)).squeeze(1)"
+    constants, inputs = "batch = 16\nchannels = 64", "torch.rand(batch, channels)"
+    plain = load(write(tmp_path, f"return {norm.format('x')}", inputs, constants))
+    assert Distribution.NEAR_CONSTANT in plain.problem.distributions
+    product = load(
+        write(tmp_path, f"return {norm.format('self.layer(x)')}", inputs, constants,
+              "self.layer = nn.Linear(*sizes)", "channels, channels")
+    )  # fmt: skip
+    assert Distribution.NEAR_CONSTANT not in product.problem.distributions
+    assert len(product.problem.distributions) > 3

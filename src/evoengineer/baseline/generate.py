@@ -19,6 +19,7 @@ from evoengineer.baseline.operations import Unsupported
 from evoengineer.baseline.text import kernel_text, supported
 from evoengineer.baseline.trace import trace
 from evoengineer.errors import EvoEngineerError
+from evoengineer.problem.answering import open_answers
 from evoengineer.problem.live import Live, open_live
 
 
@@ -40,14 +41,15 @@ def _decompositions() -> dict[Any, Any]:
 def main() -> int:
     """Answer every request of standard input: the kernel, or why there is none."""
     torch.set_num_threads(1)
-    for request in json.load(sys.stdin):
+    requests, answers = json.load(sys.stdin), open_answers()
+    for request in requests:
         try:
             answer = {"text": baseline_text(open_live(Path(request["path"]), request["name"]))}
         except (EvoEngineerError, Unsupported) as error:
             answer = {"error": str(error)}
         except Exception as error:  # a model does what nobody thought of: no reason to fail for the others
             answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
     return 0
 
 

@@ -86,6 +86,13 @@ def estimates(
     }
 
 
+def estimate_of(description: Description, card: Profile) -> tuple[float | None, float | None]:
+    """(eager, fused) of one problem, whose file is run; nothing where its calls cannot be had."""
+    name = description.problem.name
+    calls = _calls({name: description}).get(name)
+    return (None, None) if calls is None else estimate(calls, description.moved_bytes(), card)
+
+
 def _calls(descriptions: Mapping[str, Description]) -> dict[str, list[Call]]:
     keys = {
         name: digest(__version__, each.problem.path.read_bytes(), _COUNTER.read_bytes())

@@ -57,7 +57,7 @@ class Timing:
     baseline_us: float | None  # None for a problem without a baseline kernel
     speedup: float | None  # baseline_us / time_us
     speedup_interval: tuple[float, float] | None
-    pytorch_us: float | None = None  # eager; None where it cannot be had (sim)
+    pytorch_us: float | None = None  # eager; on sim an estimate, of problems without a baseline only
     pytorch_compiled_us: float | None = None
     speed_of_light_us: float | None = None
     profile: str = ""  # short text: bound by what, findings

@@ -19,6 +19,7 @@ from evoengineer.judge.failures import Disturbed, Rejected, finding_rejection
 from evoengineer.judge.on_sim import SimulatedGpu
 from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed
+from evoengineer.judge.pytorch_estimate import estimate_of
 from evoengineer.judge.reference.client import ReferenceProcess
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
@@ -176,6 +177,10 @@ def simulated_timing(
     speedup = None if baseline_us is None else baseline_us / time_us
     launches = tuple(launch.profile for launch in region.launches if launch.profile)
     card, dtype = device.profile, _dtype(description)
+    # Without a baseline PyTorch is what there is to compare with; with one, reports estimate it for all runs at once.
+    eager_us, fused_us = (
+        estimate_of(description, card) if description.problem.baseline is None else (None, None)
+    )
     return Timing(
         device=str(device),
         simulated=True,
@@ -184,6 +189,8 @@ def simulated_timing(
         baseline_us=baseline_us,
         speedup=speedup,
         speedup_interval=None if speedup is None else (speedup, speedup),
+        pytorch_us=eager_us,
+        pytorch_compiled_us=fused_us,
         speed_of_light_us=speed_of_light_us(
             description.moved_bytes(), description.least_flops(), card, dtype
         ),
@@ -203,6 +210,9 @@ def valid_verdict(timing: Timing, draws: int) -> Verdict:
     """The verdict on a kernel that came through, in one sentence."""
     kind = "simulated" if timing.simulated else "measured"
     faster = "" if timing.speedup is None else f", {timing.speedup:.3g}x the baseline's speed"
+    if timing.speedup is None and timing.pytorch_us is not None:
+        estimated = ", as estimated" if timing.simulated else ""
+        faster = f", {timing.pytorch_us / timing.time_us:.3g}x PyTorch's speed{estimated}"
     return Verdict(
         Outcome.VALID,
         f"right on all {draws} draws of inputs; {timing.time_us:.2f} us, {kind} on {timing.device}{faster}",

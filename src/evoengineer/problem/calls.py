@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+from evoengineer.problem.answering import open_answers
 from evoengineer.problem.live import Live, open_live
 from evoengineer.problem.work import CONVOLUTIONS, PRODUCTS, convolution_flops
 
@@ -72,13 +73,14 @@ def record_calls(live: Live) -> list[dict[str, Any]]:
 
 def main() -> int:
     """Answer every request of standard input."""
-    for request in json.load(sys.stdin):
+    requests, answers = json.load(sys.stdin), open_answers()
+    for request in requests:
         answer: dict[str, Any]
         try:
             answer = {"calls": record_calls(open_live(Path(request["path"]), request["name"]))}
         except Exception as error:  # the problem's own code failed
             answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
     return 0
 
 

@@ -27,9 +27,9 @@ from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tol
 from evoengineer.version import __version__
 
 SUITES = Path(__file__).parents[1] / "suites"
-SECONDS_VARIABLE = "EVOENGINEER_PROBLEM_SECONDS"  # how long loading one problem may take
+SECONDS_VARIABLE = "EVOENGINEER_PROBLEM_SECONDS"  # how long a problem's file may take
 _SECONDS = 120.0
-_START_SECONDS = 30.0  # for importing PyTorch
+START_SECONDS = 30.0  # for importing PyTorch
 _STARTER = "starter"  # its problems need no prefix
 _EXTRA = "extra"  # a family of a suite that is not counted among its problems
 _CODE = tuple(sorted(Path(__file__).parent.glob("*.py")))
@@ -202,7 +202,7 @@ def _cache_key(path: Path, name: str, baseline: Path | None) -> str:
 
 def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     require_torch()
-    seconds = _START_SECONDS + _problem_seconds() * len(requests)
+    seconds = START_SECONDS + problem_seconds() * len(requests)
     try:
         run = subprocess.run(
             [sys.executable, "-m", "evoengineer.problem.describe"],
@@ -224,7 +224,8 @@ def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     return [json.loads(line) for line in lines[-len(requests) :]]
 
 
-def _problem_seconds() -> float:
+def problem_seconds() -> float:
+    """How long a problem's file may take to be loaded, or for one draw of inputs and its reference."""
     given = os.environ.get(SECONDS_VARIABLE, "")
     try:
         seconds = float(given or _SECONDS)

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from evoengineer.errors import EvoEngineerError, UsageError
+from evoengineer.problem.answering import open_answers
 from evoengineer.problem.catalog import problem_to_json
 from evoengineer.problem.checking import trivial_answers
 from evoengineer.problem.live import Live, open_live
@@ -83,9 +84,7 @@ def main() -> int:
     """Answer every request of standard input."""
     torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
     requests = json.load(sys.stdin)
-    # What a problem's file prints is not an answer.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    answers = open_answers()
     for request in requests:
         print(json.dumps(answered(request)), file=answers, flush=True)
     return 0

@@ -1,21 +1,17 @@
 """Other sizes for a KernelBench file, which has one shape: a bench case that fits, and check cases.
 
-The sizes of such a file are whole-number constants of its module. They are changed only in a way that the model
-itself accepts, so every choice here is tried by the caller's `Trial`: what the model costs with these sizes, and
-whether it really runs.
+The sizes of such a file are what `constants.py` finds. They are changed only in a way that the model itself accepts,
+so every choice here is tried by the caller's `Trial`: what the model costs with these sizes, and whether it really
+runs.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
-import types
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
 
-Sizes = dict[str, int]
+from evoengineer.problem.constants import SMALL, Sizes
 
 # A kernel is judged whole on the simulated GPU, which takes about as long as a loop of C: seconds for these.
 MOST_BENCH_BYTES = 64 << 20
@@ -23,9 +19,8 @@ MOST_BENCH_FLOPS = 1 << 31
 _MOST_CHECK_BYTES = 1 << 20
 _MOST_CHECK_FLOPS = 4e6
 _SEVERAL_TILES = 1200  # elements of the largest tensor
-_SMALL = 8  # constants up to this are windows, strides and the like, and stay
+_FRACTIONS = (16, 8, 4, 2)
 _ODD = (13, 27)  # a constant that may be these may be anything
-_PLACE = "__"  # between the name of a tuple and the place of a number in it
 
 # Sizes handed out to the constants in turn, ever larger until the tensors are several tiles large. Nothing is a
 # multiple of anything; then, rows that vector loads fit, an odd number of them; other proportions; the least.
@@ -56,50 +51,9 @@ class Cost:
     aligned: bool  # rows of the main tensors are whole numbers of 16-byte vectors
 
 
+Way = list[list[str]]  # names that vary, in groups of those that are always equal
 Trial = Callable[[Sizes], Cost | None]  # None: the model does not run with these sizes
 Runs = Callable[[Sizes], bool]
-
-
-def size_constants(module: types.ModuleType) -> Sizes:
-    """Whole numbers of the module that get_inputs or get_init_inputs mention, in order of appearance.
-
-    Those in a tuple are called `name__0`, `name__1` and so on.
-    """
-    text = "".join(
-        inspect.getsource(getattr(module, name))
-        for name in ("get_inputs", "get_init_inputs")
-        if hasattr(module, name)
-    )
-    found: Sizes = {}
-    for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text)):
-        value = getattr(module, name, None)
-        if type(value) is int and value > 0:
-            found[name] = value
-        elif isinstance(value, (tuple, list)) and all(type(each) is int and each > 0 for each in value):
-            found.update({f"{name}{_PLACE}{place}": each for place, each in enumerate(value)})
-    return found
-
-
-@contextmanager
-def resized(module: types.ModuleType, sizes: Mapping[str, int]) -> Iterator[None]:
-    """The module with other constants; those in effect before come back afterwards."""
-    changed: dict[str, Any] = {}
-    for key, size in sizes.items():
-        name, _, place = key.partition(_PLACE)
-        if place:  # one number of a tuple
-            whole = list(changed.get(name, getattr(module, name)))
-            whole[int(place)] = size
-            changed[name] = tuple(whole)
-        else:
-            changed[name] = size
-    before = {name: getattr(module, name) for name in changed}
-    try:
-        for name, value in changed.items():
-            setattr(module, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(module, name, value)
 
 
 def seen_sizes(constants: Sizes, trial: Trial) -> list[str]:
@@ -148,26 +102,37 @@ def _smaller(sizes: Sizes, seen: list[str], cost: Cost, trial: Trial) -> Iterato
 def check_sizes(constants: Sizes, seen: list[str], trial: Trial, runs: Runs) -> list[Sizes]:
     """Up to five, each of a kind of its own; none if the model takes no other sizes."""
     found: list[Sizes] = []
-    groups = _groups(constants, seen, trial)
+    free = _free(constants, seen, trial)
+    ways = _ways(constants, seen, free)
+    # What cannot take any size (channels that groups divide) is a fraction of itself where its own is too much.
+    bases = (constants, _fractions(constants, seen, free, trial))
 
     def fits(cost: Cost | None) -> bool:
         return cost is not None and cost.bytes <= _MOST_CHECK_BYTES and cost.flops <= _MOST_CHECK_FLOPS
 
-    def first(recipes: tuple[tuple[int, ...], ...], wanted: Callable[[Cost], bool]) -> bool:
-        for sizes in _handed_out(constants, groups, recipes):
+    def first(
+        recipes: tuple[tuple[int, ...], ...], wanted: Callable[[Cost], bool], *, shrunk: bool = False
+    ) -> bool:
+        for sizes, varied in _handed_out(bases, ways, recipes):
             cost = trial(sizes)
+            while shrunk and cost and not fits(cost) and max(sizes[name] for name in varied) > 1:
+                sizes = _shrunk(sizes, varied)
+                cost = trial(sizes)
             if cost and fits(cost) and wanted(cost) and sizes not in (*found, constants) and runs(sizes):
                 found.append(sizes)
                 return True
         return False
 
+    def anyhow(cost: Cost) -> bool:
+        return True
+
     def several_tiles(cost: Cost) -> bool:
         return cost.largest > _SEVERAL_TILES
 
     for recipes in (_AWKWARD, _UNEVEN, _SLIM):
-        first(recipes, several_tiles) or first(recipes[::-1], lambda cost: True)
+        first(recipes, several_tiles) or first(recipes[::-1], anyhow) or first(recipes, anyhow, shrunk=True)
     first(_ALIGNED, lambda cost: several_tiles(cost) and cost.aligned) or first(_ALIGNED, several_tiles)
-    first(_LEAST, lambda cost: True)
+    first(_LEAST, anyhow)
     if len(found) < 3:
         found += list(_halvings(constants, seen, lambda sizes: fits(trial(sizes)) and runs(sizes)))[
             : 3 - len(found)
@@ -175,18 +140,20 @@ def check_sizes(constants: Sizes, seen: list[str], trial: Trial, runs: Runs) -> 
     return found
 
 
-def _groups(constants: Sizes, seen: list[str], trial: Trial) -> list[list[list[str]]]:
-    """Ways to choose what varies, the best first; constants in one group are always equal.
-
-    First all that may take any size by themselves (channels often may not: groups divide them); then all; all with
-    those kept equal that are; then without the first ones.
-    """
-    large = [name for name in seen if constants[name] > _SMALL]
-    free = [
+def _free(constants: Sizes, seen: list[str], trial: Trial) -> list[str]:
+    """What may take any size by itself. Channels often may not: groups divide them."""
+    return [
         name
-        for name in large
-        if all(trial({**constants, name: other}) is not None for other in _ODD if other != constants[name])
+        for name in seen
+        if constants[name] > SMALL
+        and all(trial({**constants, name: other}) is not None for other in _ODD if other != constants[name])
     ]
+
+
+def _ways(constants: Sizes, seen: list[str], free: list[str]) -> list[Way]:
+    """Ways to choose what varies, the best first: what is free; then all; all with those kept equal that are; then
+    without the first ones."""
+    large = [name for name in seen if constants[name] > SMALL]
     equal = [
         [name for name in large if constants[name] == size] for size in dict.fromkeys(constants.values())
     ]
@@ -200,20 +167,41 @@ def _groups(constants: Sizes, seen: list[str], trial: Trial) -> list[list[list[s
 
 
 def _handed_out(
-    constants: Sizes, ways: list[list[list[str]]], recipes: tuple[tuple[int, ...], ...]
-) -> Iterator[Sizes]:
-    for way in ways:
-        for recipe in recipes:
-            yield {
-                **constants,
-                **{name: recipe[i % len(recipe)] for i, group in enumerate(way) for name in group},
-            }
+    bases: Sequence[Sizes], ways: list[Way], recipes: tuple[tuple[int, ...], ...]
+) -> Iterator[tuple[Sizes, list[str]]]:
+    """Sizes, and the names of those that were handed out."""
+    for base, way, recipe in product(bases, ways, recipes):
+        # One more for each time round: the fifth size is not the first.
+        varied = {
+            name: recipe[i % len(recipe)] + i // len(recipe) for i, group in enumerate(way) for name in group
+        }
+        yield {**base, **varied}, list(varied)
+
+
+def _shrunk(sizes: Sizes, varied: list[str]) -> Sizes:
+    """The largest made smaller; those that are equal stay equal."""
+    largest = max(sizes[name] for name in varied)
+    return {
+        name: size * 2 // 3 if name in varied and size == largest else size for name, size in sizes.items()
+    }
+
+
+def _fractions(constants: Sizes, seen: list[str], free: list[str], trial: Trial) -> Sizes:
+    """Every size that is not free as small a fraction of itself as the model takes."""
+    sizes = dict(constants)
+    for name in seen:
+        if constants[name] > SMALL and name not in free:
+            fractions = [constants[name] // by for by in _FRACTIONS if constants[name] % by == 0]
+            sizes[name] = next(
+                (each for each in fractions if trial({**sizes, name: each}) is not None), constants[name]
+            )
+    return sizes
 
 
 def _halvings(constants: Sizes, seen: list[str], fits: Callable[[Sizes], bool]) -> Iterator[Sizes]:
     """Ever smaller versions of the original sizes, keeping their proportions."""
     sizes = dict(constants)
-    while any(sizes[name] > _SMALL for name in seen):
+    while any(sizes[name] > SMALL for name in seen):
         largest = max(seen, key=lambda name: sizes[name])
         sizes = {**sizes, largest: sizes[largest] // 2}
         if fits(sizes):

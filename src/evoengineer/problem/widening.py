@@ -20,7 +20,7 @@ from evoengineer.problem.inputs import Generator
 from evoengineer.problem.model import ALL_DISTRIBUTIONS, Distribution
 
 _SALT = 0x5EED  # the file's own draws come from the plain seed
-_RANDOM = {"rand", "randn", "rand_like", "randn_like", "normal", "normal_", "uniform_"}
+_RANDOM = {"rand", "randn", "rand_like", "randn_like", "normal", "normal_", "uniform_", "exponential_"}
 
 
 class Mode(StrEnum):

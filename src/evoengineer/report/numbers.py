@@ -19,6 +19,7 @@ from itertools import combinations
 from statistics import mean, median
 from typing import TypeVar
 
+from evoengineer.card.name import DeviceName
 from evoengineer.report.facts import RunFacts
 from evoengineer.report.stats import Estimate, PairedTest, bootstrap, holm, paired_test
 
@@ -199,13 +200,15 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _measured(runs: Sequence[RunFacts]) -> dict[tuple[str, str], PyTorchTime]:
-    """PyTorch's times that were measured beside kernels, the median where there are several."""
+    """PyTorch's times that stand beside kernels' in verdicts, the median where there are several."""
     found = {}
     for group in _grouped(runs, lambda run: (run.problem, run.device)):
         eager = _median(run.pytorch_us for run in group)
         if eager is not None:
             fused = _median(run.pytorch_compiled_us for run in group)
-            found[group[0].problem, group[0].device] = PyTorchTime(eager, fused, estimated=False)
+            found[group[0].problem, group[0].device] = PyTorchTime(
+                eager, fused, estimated=DeviceName.parse(group[0].device).simulated
+            )
     return found
 
 

@@ -59,7 +59,8 @@ def without_baseline(timing: Timing) -> list[str]:
     lines = []
     if timing.pytorch_us is not None:
         faster = speedup_text(timing.pytorch_us / timing.time_us)
-        lines.append(f"PyTorch   {timing.pytorch_us:.2f} us; {faster} its speed")
+        estimated = ", estimated" if timing.simulated else ""
+        lines.append(f"PyTorch   {timing.pytorch_us:.2f} us{estimated}; {faster} its speed")
     if timing.speed_of_light_us is not None:
         share = timing.speed_of_light_us / timing.time_us
         lines.append(f"light     {timing.speed_of_light_us:.2f} us ({share:.0%} of its speed reached)")
@@ -69,9 +70,9 @@ def without_baseline(timing: Timing) -> list[str]:
 def no_baseline_text(problem: str) -> str:
     """Said when a run begins without one."""
     return (
-        f"{problem} has no baseline kernel: the search starts from the model's first valid one, and there are no "
-        "speedups over a baseline. `evoengineer problems adopt` makes a folder with one of a KernelBench file; "
-        "--baseline FILE.cu gives one."
+        f"{problem} has no baseline kernel: the search starts from the model's first valid one, and speedups are over "
+        "PyTorch, estimated where it is not measured. `evoengineer problems adopt` makes a folder with one of a "
+        "KernelBench file; --baseline FILE.cu gives one."
     )
 
 

@@ -20,6 +20,13 @@ def speedup_text(speedup: float | None) -> str:
     return "no baseline" if speedup is None else f"{speedup:.2f}x"
 
 
+def faster_text(timing: Timing) -> str:
+    """`1.23x` the baseline's speed; without a baseline, PyTorch's if it is known."""
+    if timing.speedup is None and timing.pytorch_us is not None:
+        return f"{timing.pytorch_us / timing.time_us:.2f}x PyTorch"
+    return speedup_text(timing.speedup)
+
+
 def cost(nano_usd: int, *, known: bool = True) -> str:
     """Dollars, from billionths; a model without a known price did not cost nothing."""
     return f"${nano_usd / 1e9:.4f}" if known else "unknown"

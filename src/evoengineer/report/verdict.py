@@ -28,7 +28,8 @@ def timing_lines(timing: Timing) -> list[str]:
         lines.append(f"  baseline  {timing.baseline_us:.2f} us; speedup {timing.speedup:.3g}x")
     for name, other_us in (("PyTorch ", timing.pytorch_us), ("compiled", timing.pytorch_compiled_us)):
         if other_us is not None:
-            lines.append(f"  {name}  {other_us:.2f} us; speedup {other_us / timing.time_us:.3g}x")
+            estimated = ", estimated" if timing.simulated else ""
+            lines.append(f"  {name}  {other_us:.2f} us{estimated}; speedup {other_us / timing.time_us:.3g}x")
     if timing.speed_of_light_us is not None:
         share = timing.speed_of_light_us / timing.time_us
         lines.append(f"  speed of light {timing.speed_of_light_us:.2f} us ({share:.0%} reached)")

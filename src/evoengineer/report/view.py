@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
 
-from evoengineer.report.text import cost, duration, outcomes_text, speedup_text, time_text
+from evoengineer.report.text import cost, duration, faster_text, outcomes_text, speedup_text, time_text
 from evoengineer.search.records import Kind
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def settled_line(plan: Plan | None, settled: Settled, progress: Progress) -> str
         summary = settled.verdict.summary if settled.verdict else ""
         return f"{head}  {summary}{name}"
     star = "  * new best" if settled.improved else ""
-    return f"{head}  {time_text(timing)}  {speedup_text(timing.speedup)}{name}{star}"
+    return f"{head}  {time_text(timing)}  {faster_text(timing)}{name}{star}"
 
 
 def tuned_line(tuned: Tuned) -> str:
@@ -77,7 +77,7 @@ def tuned_line(tuned: Tuned) -> str:
     head = f"  tune {tuned.place:>3}  proposal {tuned.number}: {tuned.verdict.outcome}"
     if timing is None:
         return f"{head}  {tuned.verdict.summary}"
-    return f"{head}  {time_text(timing)}  {speedup_text(timing.speedup)}  {tuned.setting}"
+    return f"{head}  {time_text(timing)}  {faster_text(timing)}  {tuned.setting}"
 
 
 class LiveView:

@@ -15,12 +15,20 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 from typing import Any
 
 from evoengineer.errors import EvoEngineerError
-from evoengineer.problem.catalog import require_torch
+from evoengineer.problem.catalog import (
+    SECONDS_VARIABLE,
+    START_SECONDS,
+    problem_seconds,
+    require_torch,
+)
 from evoengineer.problem.model import Distribution, Problem
+
+_PATIENCE = 4  # a machine with much else to do is no reason to give a problem up
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,7 @@ class ReferenceProcess:
         self._waiting: deque[Future[dict[str, Any]]] = deque()
         self._lock = threading.Lock()
         self._loaded: Problem | None = None
+        self._answered = 0
         self._next_draw = 1
         self._prepared: dict[int, Future[dict[str, Any]]] = {}
         threading.Thread(target=self._read, daemon=True).start()
@@ -77,8 +86,8 @@ class ReferenceProcess:
 
     def stage(self, draw: int) -> Staged:
         """A draw's inputs in the shared memory; waits until it has been computed."""
-        self._prepared[draw].result()
-        answer = self._request("stage", draw=draw).result()
+        self._answer(self._prepared[draw])
+        answer = self._answer(self._request("stage", draw=draw))
         places = tuple((offset, size) for offset, size in answer["tensors"])
         return Staged(tuple(answer["lines"]), answer["count"], places)
 
@@ -94,7 +103,7 @@ class ReferenceProcess:
         self, draw: int, tensors: Sequence[dict[str, Any]], inputs: Sequence[tuple[int, int]]
     ) -> Comparison:
         """What was put into the shared memory, against what it should be."""
-        answer = self._request("check", draw=draw, tensors=list(tensors), inputs=list(inputs)).result()
+        answer = self._answer(self._request("check", draw=draw, tensors=list(tensors), inputs=list(inputs)))
         return Comparison(answer["mismatch"], tuple(answer["changed_inputs"]))
 
     def drop(self, draw: int) -> None:
@@ -123,11 +132,27 @@ class ReferenceProcess:
                 raise EvoEngineerError(f"the reference process has ended: {error}") from error
         return future
 
+    def _answer(self, future: Future[dict[str, Any]]) -> dict[str, Any]:
+        """Wait for an answer; what is asked before it may take as long again."""
+        seconds = START_SECONDS + _PATIENCE * problem_seconds()
+        while True:
+            answered = self._answered
+            try:
+                return future.result(seconds)
+            except NotYet:
+                if answered == self._answered and self._loaded is not None:
+                    self._process.kill()
+                    raise EvoEngineerError(
+                        f"problem {self._loaded.name} ({self._loaded.path}) does not end: its inputs and reference "
+                        f"were computed for {seconds:g} s. Mend it, or give it more time with ${SECONDS_VARIABLE}."
+                    ) from None
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             answer = json.loads(line)
             future = self._waiting.popleft()
+            self._answered += 1
             if "error" in answer:
                 future.set_exception(EvoEngineerError(f"the problem's reference fails: {answer['error']}"))
             else:
