@@ -217,6 +217,7 @@ class Bench:
             total=self.total,
             observer=_Watcher(lambda progress: self._charged(cell, progress)),
             on_loop=self._note,
+            learns=False,  # cells must not depend on which of them ended first
         )
         with self._lock:
             self.progress.cell_done(result.progress.trials, cell.settings.trials)

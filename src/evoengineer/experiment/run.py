@@ -21,6 +21,7 @@ from evoengineer.archive.reading import RunSummary, Trial
 from evoengineer.archive.store import Archive, RunRecord, new_run_name
 from evoengineer.card.name import DeviceName
 from evoengineer.errors import UsageError
+from evoengineer.experiment import experience
 from evoengineer.experiment.journal import RunJournal
 from evoengineer.experiment.proposers import check_proposer, open_proposer, price_known, proposer_name
 from evoengineer.experiment.tasks import describe, gather_task
@@ -70,6 +71,7 @@ class Run:
         if name is not None:
             check_run_name(name)
         task = gather_task(settings)
+        lessons = experience.lessons_for(settings, method, task, archive)
         with Archive(archive) as opened:
             record = opened.create_run(
                 id=name or new_run_name(task.name, settings.method),
@@ -84,6 +86,7 @@ class Run:
                     "method_fingerprint": fingerprint,
                     "problem_fingerprint": problem_fingerprint(settings),
                     "price_known": price_known(settings),
+                    **experience.recorded(lessons),
                 },
                 task=task.to_json(),
                 environment=environment(task),
@@ -147,10 +150,12 @@ class Run:
         total: Budget | None = None,
         proposer: Proposer | None = None,
         judge: Judge | None = None,
+        learns: bool = True,
     ) -> Result:
         """Take the run from wherever it stands to its end. `changes` are settings that differ from now on.
 
-        `on_loop` gets the loop, whose `interrupt` ends it cleanly. A proposer and a judge that are given stay open.
+        `on_loop` gets the loop, whose `interrupt` ends it cleanly. A proposer and a judge that are given stay open. A
+        run whose method declares experience adds to the library what it proved, if it `learns`.
         """
         with Archive(self.archive, create=False) as archive, ExitStack() as opened:
             record = archive.run(self.id)
@@ -179,6 +184,8 @@ class Run:
             with blaming(settings.method):
                 result = loop.run()
             in_time = not loop.out_of_time
+            if learns:
+                experience.keep(settings, loop.state.method, archive, self.id)
             return result
 
 
@@ -311,7 +318,7 @@ def _no_ghost(archive: Archive, run: str) -> Iterator[None]:
 def with_absolute_paths(settings: Settings) -> Settings:
     """So that a run can be resumed from another folder."""
     changes: dict[str, Any] = {}
-    for name in (*_FILES, "record"):
+    for name in (*_FILES, "record", "library"):
         value = getattr(settings, name)
         if value is not None:
             changes[name] = str(Path(value).resolve())
@@ -346,7 +353,7 @@ def _loop(
     )
     return Loop(
         run=run.id,
-        state=SearchState(method, Task.from_json(run.task), run.seed),
+        state=SearchState(method, Task.from_json(run.task), run.seed, experience.recorded_lessons(run)),
         journal=RunJournal(archive, run),
         proposer=proposer,
         judge=judge,

@@ -6,6 +6,7 @@
     history  History  one line for everything that was tried, failures included; for methods that show history
     I3  Insights      reasons that were given before, each with what came of it
     I4  Knowledge     techniques for what limits the kernel at hand
+    experience  Experience  techniques that paid on other problems, with where they were proved
     repair  Evidence  the candidate's own failure: compiler messages, wrong results
 
 A part only renders what the plan has chosen (`View`); choosing is `state.py`'s.
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+from evoengineer.experience.lessons import Lesson
 from evoengineer.search.insights import Insight
 from evoengineer.search.knowledge import Technique
 from evoengineer.search.prompts import fill
@@ -37,6 +39,7 @@ class View:
     failure: Failure | None = None
     tried: tuple[Tried, ...] = ()  # the newest last
     tried_before: int = 0  # older ones that are no longer listed
+    lessons: tuple[Lesson, ...] = ()  # of other problems
 
 
 class Guidance(Protocol):
@@ -138,6 +141,35 @@ class Knowledge:
         profile = next((member.profile for member in view.parents if member.profile), "")
         profile = f"Profile of the kernel at hand: {profile.strip()}\n\n" if profile else ""
         return fill("knowledge", profile=profile, knowledge=listed(lines)) if lines else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What paid on other problems. With `example`, also how it looks there; there must be one then."""
+
+    count: int = 2
+    example: bool = False
+
+    @property
+    def key(self) -> str:
+        return "experience"
+
+    def render(self, view: View) -> str:
+        if not view.lessons:
+            return ""
+        shown = view.lessons[: self.count]
+        text = fill("experience", lessons=listed([lesson.shown() for lesson in shown]))
+        example = shown[0]
+        if self.example and example.excerpt:
+            place = example.places[0][0] if example.places else "another problem"
+            text += "\n\n" + fill(
+                "experience_example",
+                technique=example.technique,
+                place=place,
+                thought=f' ("{example.thought}")' if example.thought else "",
+                code=example.excerpt,
+            )
+        return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from evoengineer.search import prompts
 from evoengineer.search.guidance import (
     Evidence,
+    Experience,
     Guidance,
     History,
     Insights,
@@ -55,6 +56,15 @@ class Operator:
     @property
     def knowledge_count(self) -> int:
         return max((part.count for part in self.guidance if isinstance(part, Knowledge)), default=0)
+
+    @property
+    def experience_count(self) -> int:
+        return max((part.count for part in self.guidance if isinstance(part, Experience)), default=0)
+
+    @property
+    def needs_lesson(self) -> bool:
+        """Whether it has nothing to ask for without a lesson of another problem."""
+        return any(isinstance(part, Experience) and part.example for part in self.guidance)
 
     def with_knowledge(self) -> Operator:
         """The same with I4."""
@@ -121,11 +131,14 @@ RETRIEVE = Operator(
 )
 
 # Guided: by measurement. With two parents, `Cells` gives kernels whose bottlenecks differ.
-_MEASURED = (_CURRENT, Profile(), History(), Insights(3))
+_MEASURED = (_CURRENT, Profile(), History(), Insights(3), Experience(2))
 PLAN = Operator("plan", 1, _MEASURED, "plan", least=0)
 BOTTLENECK = Operator("bottleneck", 1, _MEASURED, "bottleneck")
-COMBINE = Operator("combine", 2, (_TASK, Solutions(), Profile(), History(), Insights(3)), "combine")
+COMBINE = Operator(
+    "combine", 2, (_TASK, Solutions(), Profile(), History(), Insights(3), Experience(2)), "combine"
+)
 PARAMETRISE = Operator("parametrise", 1, _MEASURED, "parametrise")
+PORT = Operator("port", 1, (_CURRENT, Profile(), History(), Insights(2), Experience(1, example=True)), "port")
 
 # The control: the same prompt every time, nothing carried over
 SAMPLE = Operator("sample", 0, (_TASK,), "free")

@@ -71,6 +71,17 @@ class Settings:
     )
     repair: bool | None = _setting(None, "show the model its own failures and ask to mend them", type=bool)
     knowledge: bool = _setting(False, "add I4: techniques that fit the profile's bottleneck", type=bool)
+    experience: bool = _setting(
+        True, "tell methods that declare it (guided) what paid on other problems", type=bool
+    )
+    library: str | None = _setting(
+        None, "the experience library (default: experience.db beside the archive)", metavar="FILE"
+    )
+    leave_out: str = _setting(
+        "problem",
+        "what of the library a run must not know: problem, or family with all siblings",
+        metavar="WHAT",
+    )
     lookahead: int | None = _setting(
         None, "proposals planned ahead (default: the method's)", type=int, metavar="N"
     )
@@ -155,6 +166,8 @@ def resolve(flags: Mapping[str, Any], file: Mapping[str, Any] | None = None, whe
         raise UsageError("which problem? `evoengineer problems` lists them")
     if settings.match not in ("prompt", "order"):
         raise UsageError(f"match must be prompt or order, not {settings.match!r}")
+    if settings.leave_out not in ("problem", "family"):
+        raise UsageError(f"leave_out must be problem or family, not {settings.leave_out!r}")
     for name in _NOT_NEGATIVE:
         value = getattr(settings, name)
         if value is not None and value < 0:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections import deque
 from random import Random
 
+from evoengineer.experience import lessons as experience
+from evoengineer.experience.lessons import Lesson
+from evoengineer.experience.structure import structure_of
 from evoengineer.judge.verdict import Outcome
 from evoengineer.propose import protocol
 from evoengineer.search import failing, knowledge
@@ -39,8 +42,10 @@ _MOST_TRIED = 60  # lines of the list of everything tried; older ones are counte
 class SearchState:
     """What plans depend on."""
 
-    def __init__(self, method: Method, task: Task, seed: int) -> None:
+    def __init__(self, method: Method, task: Task, seed: int, lessons: tuple[Lesson, ...] = ()) -> None:
+        """`lessons`: what the experience library told when the run began."""
         self.method = method
+        self.lessons = lessons
         self.task = task
         self.seed = seed
         self.population = method.population()
@@ -70,7 +75,10 @@ class SearchState:
         limits = parents[0].bottlenecks if parents else self.best.bottlenecks if self.best else ()
         techniques = knowledge.choose(limits, operator.knowledge_count, random)
         tried = tuple(self._tried)
-        view = View(self.task, parents, insights, techniques, failure, tried, self._trials - len(tried))
+        lessons = self._lessons(operator, parents, random)
+        view = View(
+            self.task, parents, insights, techniques, failure, tried, self._trials - len(tried), lessons
+        )
         prompt, guidance = operator.prompt(view)
         numbers = (failure.number,) if failure else tuple(parent.number for parent in parents)
         return Plan(
@@ -80,7 +88,10 @@ class SearchState:
             guidance=guidance,
             parents=numbers,
             insights=tuple(insight.number for insight in insights),
-            knowledge=tuple(technique.name for technique in techniques),
+            knowledge=(
+                *(technique.name for technique in techniques),
+                *(f"experience: {lesson.technique}" for lesson in lessons),
+            ),
             island=island,
             prompt=prompt,
             occurrence=self._occurrences.get(prompt.id, 0),
@@ -94,7 +105,7 @@ class SearchState:
             return REPAIR, (), 0, self._failures[0]
         operator = self._scheduled(number, random)
         parents, island = self._parents(operator, random)
-        if len(parents) < operator.fewest:
+        if len(parents) < operator.fewest or not self._has_lesson(operator, parents):
             operator, parents = self.method.fallback, ()
             parents, island = self._parents(operator, random)
         return operator, parents, island, None
@@ -108,7 +119,20 @@ class SearchState:
         return cycle[self.credit.choose([each.name for each in cycle], random)]
 
     def _can_work(self, operator: Operator) -> bool:
-        return len(self._parents(operator, Random(0))[0]) >= operator.fewest
+        parents, _ = self._parents(operator, Random(0))
+        return len(parents) >= operator.fewest and self._has_lesson(operator, parents)
+
+    def _has_lesson(self, operator: Operator, parents: tuple[Member, ...]) -> bool:
+        return not operator.needs_lesson or bool(self._lessons(operator, parents, Random(0)))
+
+    def _lessons(self, operator: Operator, parents: tuple[Member, ...], random: Random) -> tuple[Lesson, ...]:
+        """Techniques from elsewhere for the first parent; nothing is drawn where none is declared."""
+        if not operator.experience_count or not self.lessons:
+            return ()
+        first = parents[0] if parents else self.best
+        here = structure_of(self.task.reference, first.longest if first else None)
+        source = first.source if first else self.task.baseline
+        return experience.choose(self.lessons, here, source, operator.experience_count, random)
 
     def _parents(self, operator: Operator, random: Random) -> tuple[tuple[Member, ...], int]:
         if operator.source is Parents.SIMILAR and self.best is not None:
