@@ -20,7 +20,7 @@ def open_proposer(settings: Settings) -> Proposer:
     if settings.replay is not None:
         proposer = Replay(Path(settings.replay), Match(settings.match))
     elif settings.model is not None:
-        proposer = _open_endpoint(settings)
+        proposer = _open_models(settings)
     else:
         from evoengineer.propose.rewriter import Rewriter
 
@@ -28,13 +28,30 @@ def open_proposer(settings: Settings) -> Proposer:
     return proposer if settings.record is None else Recorder(proposer, Path(settings.record))
 
 
-def _open_endpoint(settings: Settings) -> Proposer:
+def _open_models(settings: Settings) -> Proposer:
+    """One endpoint, or several that share the proposals."""
+    from evoengineer.propose.several import Several, is_several, model_shares
+
+    assert settings.model is not None
+    if not is_several(settings.model):
+        return _open_endpoint(settings, settings.model)
+    shares = model_shares(settings.model)
+    models: list[Proposer] = []
+    try:
+        models += [_open_endpoint(settings, name) for name, _ in shares]
+    except BaseException:
+        for each in models:
+            each.close()
+        raise
+    return Several(settings.model, models, [share for _, share in shares], settings.escalate)
+
+
+def _open_endpoint(settings: Settings, name: str) -> Proposer:
     from evoengineer.propose.endpoint import Endpoint, EndpointOptions, check_cost_cap
     from evoengineer.propose.prices import find_model
     from evoengineer.propose.retry import RetryPolicy
 
-    assert settings.model is not None
-    model = find_model(settings.model, Path(settings.prices) if settings.prices else None)
+    model = find_model(name, Path(settings.prices) if settings.prices else None)
     check_cost_cap(model, settings.max_cost)
     return Endpoint(
         model,
@@ -63,7 +80,12 @@ def check_proposer(settings: Settings) -> None:
 def price_known(settings: Settings) -> bool:
     """Whether what the proposer costs can be told. The rewriter and a recording cost nothing."""
     from evoengineer.propose.prices import find_model
+    from evoengineer.propose.several import is_several, model_shares
 
     if settings.model is None:
         return True
-    return find_model(settings.model, Path(settings.prices) if settings.prices else None).price is not None
+    names = [settings.model]
+    if is_several(settings.model):
+        names = [name for name, _ in model_shares(settings.model)]
+    prices = Path(settings.prices) if settings.prices else None
+    return all(find_model(name, prices).price is not None for name in names)

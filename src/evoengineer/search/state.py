@@ -165,7 +165,9 @@ class SearchState:
         """Fold: a proposal was settled."""
         self.settled_count += 1
         use = self.use_of(plan, settled) if settled.verdict is not None else None
-        self.tried.append(protocol.Tried(settled.source, settled.name, None if use is None else use.gain))
+        gain = None if use is None else use.gain
+        charged = settled.kind is Kind.TRIAL
+        self.tried.append(protocol.Tried(settled.source, settled.name, gain, charged, settled.improved))
         depth = self._repairs.pop(plan.number, 0)
         self._credit(plan, settled)
         if settled.kind is not Kind.TRIAL or settled.verdict is None:
