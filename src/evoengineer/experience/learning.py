@@ -47,13 +47,15 @@ def proofs_of(archive: Archive, run: RunRecord) -> Iterator[Proof]:
         if before is None or number not in known:
             continue  # the parent is a failure that was repaired, or there was none
         parent = known[number]
-        names = introduced(parent.source, child.source)
         parent_verdict = verdicts[number]
         assert parent_verdict is not None
         assert parent_verdict.timing is not None
         launches = parent_verdict.timing.launches
         structure = structure_of(reference, max(launches, key=lambda each: each.time_ns, default=None))
         after = _time_us(verdict)
+        made = verdict.timing.launches if verdict.timing else ()
+        counted = (len(launches), len(made)) if launches and made else None
+        names = introduced(parent.source, child.source, counted)
         for name in names:
             yield Proof(
                 technique=name,

@@ -49,20 +49,16 @@ def present(source: str) -> frozenset[str]:
     return frozenset(name for name, sign in _SIGNS.items() if sign.search(text))
 
 
-def introduced(parent: str, child: str) -> tuple[str, ...]:
-    """What the child does that its parent does not, in the table's order."""
+def introduced(parent: str, child: str, launches: tuple[int, int] | None = None) -> tuple[str, ...]:
+    """What the child does that its parent does not, in the table's order. `launches`: how many each really made, where
+    that is known; a text may hold launches for other sizes."""
     new = present(child) - present(parent)
     names = [each.name for each in TECHNIQUES if each.name in new]
-    before, after = _launches(parent), _launches(child)
-    if before > after > 0:
+    if launches is not None and launches[1] < launches[0]:
         names.append(ONE_LAUNCH.name)
-    elif after > before > 0:
+    elif launches is not None and launches[1] > launches[0]:
         names.append(MORE_LAUNCHES.name)
     return tuple(names)
-
-
-def _launches(source: str) -> int:
-    return normalised(source).count("<<<")
 
 
 def excerpt(source: str, technique: str) -> str:

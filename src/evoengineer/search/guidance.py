@@ -191,11 +191,16 @@ class Evidence:
             evidence = evidence[: self.longest] + "\n[shortened]"
         return fill(
             "failure",
-            label=f'Kernel {failure.number}, "{failure.name}"',
+            label=f'Kernel {failure.number}, "{failure.name}"'
+            if failure.edited is None
+            else f"Your edit of kernel {failure.edited}",
             outcome=str(failure.outcome),
             stage=f" ({failure.stage})" if failure.stage and failure.stage not in failure.summary else "",
             summary=failure.summary.strip(),
             evidence=evidence,
+            whose="Its source"
+            if failure.edited is None
+            else f"The source of kernel {failure.edited}, unchanged",
             code=failure.source.strip(),
         )
 

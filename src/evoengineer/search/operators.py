@@ -88,8 +88,10 @@ class Operator:
 
 def _edits(view: View) -> str:
     """How to change a kernel that is shown; nothing where the reply has to be a file of its own."""
-    shown = view.failure or next(iter(view.parents), None)
-    return "" if shown is None else "\n\n" + prompts.fill("reply_edits", number=str(shown.number))
+    if view.failure is None and not view.parents:
+        return ""
+    number = view.failure.shown if view.failure else view.parents[0].number
+    return "\n\n" + prompts.fill("reply_edits", number=str(number))
 
 
 def make_prompt(system: str, user: str) -> Prompt:

@@ -8,6 +8,7 @@ same answers give the same prompts, whatever the number of workers and however o
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from random import Random
 
 from evoengineer.experience import lessons as experience
@@ -22,6 +23,7 @@ from evoengineer.search.guidance import View
 from evoengineer.search.insights import InsightBook, Use
 from evoengineer.search.methods import Method
 from evoengineer.search.operators import REPAIR, Operator, Parents
+from evoengineer.search.reading import EDITED
 from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled, Tried
 from evoengineer.search.task import Task
 
@@ -80,7 +82,7 @@ class SearchState:
             self.task, parents, insights, techniques, failure, tried, self._trials - len(tried), lessons
         )
         prompt, guidance = operator.prompt(view)
-        numbers = (failure.number,) if failure else tuple(parent.number for parent in parents)
+        numbers = (failure.shown,) if failure else tuple(parent.number for parent in parents)
         return Plan(
             number=number,
             after=self.settled_count,
@@ -150,7 +152,7 @@ class SearchState:
     def planned(self, plan: Plan) -> None:
         """Fold: a proposal was planned."""
         self._occurrences[plan.prompt.id] = plan.occurrence + 1
-        if plan.operator == REPAIR.name and self._failures and self._failures[0].number in plan.parents:
+        if plan.operator == REPAIR.name and self._failures and self._failures[0].shown in plan.parents:
             self._repairs[plan.number] = self._failures.popleft().depth + 1
 
     def seeded(self, settled: Settled) -> None:
@@ -178,12 +180,22 @@ class SearchState:
         if member is not None:
             self.population.add(member, plan.island)
             self._became_valid(member)
-        elif settled.verdict.outcome in _REPAIRABLE and depth < self.method.most_repairs:
-            self._failures.append(_failure_of(settled, depth))
+        elif depth < self.method.most_repairs:
+            self._note_failure(settled, depth)
         for number in plan.insights:
             if number in settled.used:  # to be shown is no evidence
                 self.insights.used(number, use)
         self.insights.add(settled.thought, use)
+
+    def _note_failure(self, settled: Settled, depth: int) -> None:
+        """What can be repaired waits for it: a kernel that failed, or blocks that did not apply to one."""
+        assert settled.verdict is not None
+        edited = settled.verdict.details.get(EDITED)
+        if settled.verdict.outcome in _REPAIRABLE:
+            self._failures.append(_failure_of(settled, depth))
+        elif edited is not None:
+            source = self.task.baseline if edited == BASELINE_NUMBER else self.tried[edited - 1].source
+            self._failures.append(replace(_failure_of(settled, depth), source=source, edited=edited))
 
     def use_of(self, plan: Plan, settled: Settled) -> Use:
         """What happened, with the gain over the best parent (over the baseline when there is none)."""
