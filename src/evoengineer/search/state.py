@@ -22,7 +22,7 @@ from evoengineer.search.embedding import SimilarKernels
 from evoengineer.search.guidance import View
 from evoengineer.search.insights import InsightBook, Use
 from evoengineer.search.methods import Method
-from evoengineer.search.operators import REPAIR, Operator, Parents
+from evoengineer.search.operators import PARAMETRISE, REPAIR, Operator, Parents
 from evoengineer.search.reading import EDITED
 from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled, Tried
 from evoengineer.search.task import Task
@@ -54,6 +54,7 @@ class SearchState:
         self.insights = InsightBook()
         self.credit = Credit()
         self.best: Member | None = None
+        self.parametrised: Member | None = None  # the fastest that `parametrise` gave
         self.settled_count = 0  # the baseline not counted
         self._similar = SimilarKernels()
         self._failures: deque[Failure] = deque(maxlen=_MOST_FAILURES)
@@ -180,6 +181,8 @@ class SearchState:
         if member is not None:
             self.population.add(member, plan.island)
             self._became_valid(member)
+            if plan.operator == PARAMETRISE.name and member.beats(self.parametrised):
+                self.parametrised = member
         elif depth < self.method.most_repairs:
             self._note_failure(settled, depth)
         for number in plan.insights:
