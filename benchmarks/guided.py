@@ -2,6 +2,7 @@
 
     python -m benchmarks.guided                       20 problems x 3 seeds x 45 trials
     python -m benchmarks.guided --problems 4 --seeds 1
+    python -m benchmarks.guided --first 0             the problems that look-ahead and parents were chosen on
 
 It shows whether the machinery works. It is no result of a language model, and none of real kernels: the engineer's odds
 and the landscape are made up (`propose/noisy_engineer.py`, `benchmarks/landscape.py`). Intervals are 95%, from
@@ -135,6 +136,9 @@ def _paired(
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     parser.add_argument("--problems", type=int, default=20)
+    parser.add_argument(
+        "--first", type=int, default=100, help="number of the first problem, and the first seed"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--trials", type=int, default=45)
     parser.add_argument("--broken", type=float, default=0.4)
@@ -147,12 +151,14 @@ def main(arguments: list[str] | None = None) -> int:
             results[name] = [
                 [
                     run(method, number, seed, options.trials, noise, Path(folder))
-                    for seed in range(options.seeds)
+                    for seed in range(options.first, options.first + options.seeds)
                 ]
-                for number in range(options.problems)
+                for number in range(options.first, options.first + options.problems)
             ]
         print(f"{name}: done", file=sys.stderr, flush=True)
-    print(f"{options.problems} problems, {options.seeds} seeds, {options.trials} trials, {noise}\n")
+    print(
+        f"{options.problems} problems from {options.first}, {options.seeds} seeds, {options.trials} trials, {noise}\n"
+    )
     print(table(results))
     return 0
 

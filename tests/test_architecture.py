@@ -24,6 +24,7 @@ HOUSE: Floors = (
     ("experiment",),
     ("report",),
     ("search",),
+    ("experience",),
     ("propose",),
     ("archive",),
     ("cluster",),

@@ -130,3 +130,13 @@ def test_a_python_file_that_cannot_be_read_stays_for_the_judge_to_refuse() -> No
     parsed = parse_reply(reply, Signature((Argument("x", "tensor", 1),)))
     assert parsed.original == ""
     assert "torch.relu" in parsed.code
+
+
+def test_what_was_used_and_edited_is_no_part_of_the_thought() -> None:
+    """Found in a recording: an insight ended in "used: 2"."""
+    given = "name: n\nthought: It reads less.\nused: 2\ncode:\n```cuda\nPYBIND11_MODULE(a, b) {}\n```\n"
+    assert parse_reply(given).thought == "It reads less."
+    given = (
+        "name: n\nthought: It reads less.\nedit: kernel 3\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n"
+    )
+    assert parse_reply(given).thought == "It reads less."

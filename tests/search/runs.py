@@ -12,6 +12,7 @@ from tests.search.scripted import ScriptedJudge, task
 
 from evoengineer.archive import Archive
 from evoengineer.archive.canonical import canonical
+from evoengineer.experience.lessons import Lesson
 from evoengineer.experiment.journal import RunJournal
 from evoengineer.propose.protocol import Estimate, Proposer, Reply, Request, Usage
 from evoengineer.search.budget import Budget
@@ -83,6 +84,7 @@ def evolve(
     about: Task | None = None,
     run: str = "run",
     judge: ScriptedJudge | None = None,
+    lessons: tuple[Lesson, ...] = (),
     during: Callable[[Loop], None] | None = None,
 ) -> Outcomes:
     """A run, or the continuation of one that is in the archive already."""
@@ -110,7 +112,7 @@ def evolve(
     judge = judge or ScriptedJudge()
     loop = Loop(
         run=run,
-        state=SearchState(found, about, seed),
+        state=SearchState(found, about, seed, lessons),
         journal=RunJournal(archive, record),
         proposer=proposer,
         judge=judge,

@@ -34,3 +34,27 @@ def test_edits_make_kernels_and_failures(tmp_path: Path) -> None:
     assert "Nearest line of kernel 2" in verdict
     again = evolve(tmp_path / "again", Answers(answer), method="free", trials=9, lookahead=1)
     assert again.canonical() == done.canonical()
+
+
+def test_an_edit_that_does_not_apply_is_repaired_from_the_kernel_it_was_meant_for(tmp_path: Path) -> None:
+    """Evidence, the unchanged text, blocks against the same number; given up after two."""
+
+    def edit(number: int, line: str) -> str:
+        blocks = f"<<<<<<< SEARCH\n{line}\n=======\n// {number}\n{line}\n>>>>>>> REPLACE\n"
+        return f"name: e{number}\nthought: t\nedit: kernel 0\n{blocks}"
+
+    wrong, right = "no such line", "__global__ void run(float* x) {}"
+    answers = Answers(lambda r: edit(r.number, wrong if r.number in (1, 2, 4, 5, 6) else right + "// no"))
+    done = evolve(tmp_path, answers, method="free", repair=True, trials=6, lookahead=1)
+    operators = [row[0] for row in done.rows("operator", "number > 0")]
+    assert operators == ["free", "repair", "repair", "free", "repair", "repair"]
+    prompt = answers.prompt(2)
+    assert "Your edit of kernel 0: unparsable" in prompt
+    assert "Searched for:\nno such line" in prompt
+    assert "The source of kernel 0, unchanged:" in prompt
+    assert 'judge = "id=baseline' in prompt.split("unchanged:")[1]
+    again = Answers(lambda r: edit(r.number, wrong if r.number == 1 else right))
+    done = evolve(tmp_path / "mended", again, method="free", repair=True, trials=1, lookahead=1)
+    done = evolve(tmp_path / "mended", again, method="free", repair=True, trials=2, lookahead=1)
+    assert done.rows("operator", "number = 2") == [("repair",)], "also after a restart"
+    assert again.prompt(2).count("Your edit of kernel 0") == 1

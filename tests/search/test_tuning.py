@@ -11,6 +11,7 @@ from evoengineer.archive import reading
 from evoengineer.judge.protocol import Built
 from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.fake_script import reply_text
+from evoengineer.propose.protocol import Request
 from evoengineer.propose.syntax.knobs import knobs
 from evoengineer.search.endings import Ending, LoopOptions
 from evoengineer.search.loop import Loop
@@ -87,3 +88,24 @@ def test_a_tuning_that_was_interrupted_ends_like_one_that_was_not(tmp_path: Path
     second = run(tmp_path / "parts", 8)
     assert second.canonical() == whole.canonical()
     assert all(count == 1 for count in second.judge.judged.values())
+
+
+def test_a_kernel_that_was_parametrised_is_tuned_when_the_best_has_no_knobs(tmp_path: Path) -> None:
+    """`guided` asks for constants; the tuner then turns them, although another kernel was a little faster."""
+
+    def answer(request: Request) -> str:
+        asked = "Make its sizes" in request.user
+        text = (
+            KNOBS + kernel(f"k{request.number}", time="knobs")
+            if asked
+            else kernel(f"k{request.number}", time=60)
+        )
+        return reply_text(text, "k", "why")
+
+    done = evolve(
+        tmp_path, Answers(answer), trials=6, judge=KnobJudge(), options=LoopOptions(tune=8), method="guided"
+    )
+    summary = reading.summary(done.archive, "run")
+    assert summary.tuned == 8
+    assert (summary.best_us, done.result.progress.best and done.result.progress.best.time_us) == (40.0, 40.0)
+    assert done.rows("operator", f"number = {summary.best_number}") == [("parametrise",)]

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sqlite3 import Row
 from typing import Any
 
 from evoengineer.archive.store import Archive, RunRecord, record_of
 from evoengineer.judge.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTotals:
+    """What one of a run's models answered and cost."""
+
+    model: str  # empty: proposals that nobody answered
+    proposals: int
+    trials: int
+    valid: int
+    improved: int  # new bests
+    tokens: int
+    nano_usd: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,7 @@ class RunSummary:
     seconds: float
     tuned: int = 0  # evaluations of knob settings, apart from the trials
     best_setting: int | None = None  # the evaluation that gave the best kernel, if one did
+    models: tuple[ModelTotals, ...] = ()  # where `summary` was asked, not `summaries`
 
     @property
     def valid(self) -> int:
@@ -139,7 +153,20 @@ def summary(archive: Archive, run: str) -> RunSummary:
     ).fetchone()[0]
     bests = {row["run"]: row for row in db.execute(_BEST + " AND run = ? GROUP BY run", (record.id,))}
     tunings = {row["run"]: row for row in db.execute(_TUNED + " WHERE run = ? GROUP BY run", (record.id,))}
-    return _summary(record, totals, outcomes, attempts, {record.id: spent or 0.0}, bests, tunings)
+    found = _summary(record, totals, outcomes, attempts, {record.id: spent or 0.0}, bests, tunings)
+    return replace(found, models=models(archive, record.id))
+
+
+def models(archive: Archive, run: str) -> tuple[ModelTotals, ...]:
+    """By model, in the order in which they first answered."""
+    rows = archive.connection.execute(
+        "SELECT coalesce(r.model, '') AS model, count(*), count(p.trial), coalesce(sum(p.outcome = 'valid'), 0),"
+        " sum(p.improved), sum(p.tokens), sum(p.nano_usd) FROM proposals p"
+        " LEFT JOIN replies r ON r.run = p.run AND r.number = p.number"
+        " WHERE p.run = ? AND p.number > 0 AND p.kind IS NOT NULL GROUP BY 1 ORDER BY min(p.number)",
+        (run,),
+    )
+    return tuple(ModelTotals(*row) for row in rows.fetchall())
 
 
 _TOTALS = (

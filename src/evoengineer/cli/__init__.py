@@ -4,6 +4,7 @@
     evoengineer resume|show|export RUN          continue, inspect or take away a run; `runs` lists them
     evoengineer runs delete|rename|note RUN     keep the runs in order
     evoengineer archive check|recover|merge     archives as files: what is damaged, what can be saved, several as one
+    evoengineer experience list|show|import|forget   techniques that runs have proved, for other problems
     evoengineer bench                           methods against each other over a suite
     evoengineer report [RUN|BENCH|ARCHIVE…]     tables, charts and best kernels as files to look at
     evoengineer serve                           a live dashboard in the browser
@@ -130,6 +131,7 @@ def _dispatch(words: list[str]) -> int:
         compare,
         doctor,
         evolve,
+        experience,
         fake_endpoint,
         integrity,
         judge,
@@ -147,7 +149,7 @@ def _dispatch(words: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"evoengineer {__version__}")
     groups = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for module in (evolve, runs, archive, show, bench, report, serve, compare, fake_endpoint):
+    for module in (evolve, runs, archive, experience, show, bench, report, serve, compare, fake_endpoint):
         module.add_commands(groups)
     judge.add_commands(groups)
     integrity.add_commands(groups)

@@ -9,6 +9,7 @@ from typing import Any
 
 from evoengineer.search.settings import Settings
 
+_EITHER = ("repair", "experience")  # can be switched off, too
 _GIVEN = argparse.SUPPRESS  # a flag that was not given is absent, so that the file and the defaults hold
 
 
@@ -24,7 +25,7 @@ def add_settings(
         default = setting.default
         shown = "" if default in (None, False, "", 0) or only_resume else f" (default {default})"
         if about["type"] is bool:
-            action: Any = argparse.BooleanOptionalAction if setting.name == "repair" else "store_true"
+            action: Any = argparse.BooleanOptionalAction if setting.name in _EITHER else "store_true"
             parser.add_argument(flag, action=action, default=_GIVEN, help=about["help"])
         else:
             parser.add_argument(

@@ -19,7 +19,9 @@ from evoengineer.archive.reading import RunSummary, summaries
 from evoengineer.archive.store import Archive
 from evoengineer.errors import EvoEngineerError, UsageError
 from evoengineer.experiment import run as running
-from evoengineer.experiment.run import Run, proposer_name
+from evoengineer.experiment.proposers import open_proposer, proposer_name
+from evoengineer.experiment.run import Run
+from evoengineer.experiment.tasks import describe
 from evoengineer.search.budget import Budget
 from evoengineer.search.progress import Progress, Silent
 from evoengineer.search.records import Kind, Plan, Settled
@@ -148,7 +150,7 @@ class Bench:
             if proposer_name(cell.settings) not in self._proposers:
                 # The cap is the total's, but each price must be known.
                 capped = replace(cell.settings, max_cost=None if limit is None else limit / 1e9)
-                self._proposers[proposer_name(cell.settings)] = running.open_proposer(capped)
+                self._proposers[proposer_name(cell.settings)] = open_proposer(capped)
         try:
             self._cluster = running.open_cluster(self.cells[0].settings) if self.cells else None
             with ThreadPoolExecutor(self.jobs or self._places()) as pool:
@@ -215,6 +217,7 @@ class Bench:
             total=self.total,
             observer=_Watcher(lambda progress: self._charged(cell, progress)),
             on_loop=self._note,
+            learns=False,  # cells must not depend on which of them ended first
         )
         with self._lock:
             self.progress.cell_done(result.progress.trials, cell.settings.trials)
@@ -261,7 +264,7 @@ class Bench:
             return running.open_judge(settings)
         from evoengineer.cluster.pool import ClusterPool
 
-        return ClusterPool(self._cluster, running.describe(settings))
+        return ClusterPool(self._cluster, describe(settings))
 
     def _places(self) -> int:
         here = os.cpu_count() or 1

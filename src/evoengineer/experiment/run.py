@@ -1,7 +1,7 @@
 """Run: a run in an archive, as an object. Made from settings, worked through, resumed, read.
 
-Shared by `evolve`, `resume` and `bench`, on the command line and in Python. Opens problem, proposer and judge, and
-owns what a run's record holds besides the search: the task's facts and the environment.
+Shared by `evolve`, `resume` and `bench`, on the command line and in Python. Opens the judge, has problem and proposer
+opened (`tasks.py`, `proposers.py`), and owns what a run's record holds besides the search.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from evoengineer.archive.reading import RunSummary, Trial
 from evoengineer.archive.store import Archive, RunRecord, new_run_name
 from evoengineer.card.name import DeviceName
 from evoengineer.errors import UsageError
+from evoengineer.experiment import experience
 from evoengineer.experiment.journal import RunJournal
+from evoengineer.experiment.proposers import check_proposer, open_proposer, price_known, proposer_name
+from evoengineer.experiment.tasks import describe, gather_task
 from evoengineer.files import digest
 from evoengineer.judge.protocol import OnCluster
-from evoengineer.kernel.inline import Unreadable, in_one_file, is_inline
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import LoopOptions, Result
 from evoengineer.search.loop import Loop
 from evoengineer.search.methods import Method, blaming, find_method
 from evoengineer.search.settings import Settings, resolve
 from evoengineer.search.state import SearchState
-from evoengineer.search.task import Task, describe_card, describe_light, describe_timing, describe_value
-from evoengineer.user_files import check_writable, is_file, read_text
+from evoengineer.search.task import Task
+from evoengineer.user_files import check_writable, is_file
 from evoengineer.version import __version__
 
 if TYPE_CHECKING:
     from evoengineer.cluster.pool import Cluster
     from evoengineer.judge import JudgeOptions
     from evoengineer.judge.protocol import Judge
-    from evoengineer.problem.catalog import Description
     from evoengineer.propose.protocol import Proposer
     from evoengineer.search.progress import Observer
 
@@ -70,6 +71,7 @@ class Run:
         if name is not None:
             check_run_name(name)
         task = gather_task(settings)
+        lessons = experience.lessons_for(settings, method, task, archive)
         with Archive(archive) as opened:
             record = opened.create_run(
                 id=name or new_run_name(task.name, settings.method),
@@ -84,6 +86,7 @@ class Run:
                     "method_fingerprint": fingerprint,
                     "problem_fingerprint": problem_fingerprint(settings),
                     "price_known": price_known(settings),
+                    **experience.recorded(lessons),
                 },
                 task=task.to_json(),
                 environment=environment(task),
@@ -147,10 +150,12 @@ class Run:
         total: Budget | None = None,
         proposer: Proposer | None = None,
         judge: Judge | None = None,
+        learns: bool = True,
     ) -> Result:
         """Take the run from wherever it stands to its end. `changes` are settings that differ from now on.
 
-        `on_loop` gets the loop, whose `interrupt` ends it cleanly. A proposer and a judge that are given stay open.
+        `on_loop` gets the loop, whose `interrupt` ends it cleanly. A proposer and a judge that are given stay open. A
+        run whose method declares experience adds to the library what it proved, if it `learns`.
         """
         with Archive(self.archive, create=False) as archive, ExitStack() as opened:
             record = archive.run(self.id)
@@ -179,6 +184,8 @@ class Run:
             with blaming(settings.method):
                 result = loop.run()
             in_time = not loop.out_of_time
+            if learns:
+                experience.keep(settings, loop.state.method, archive, self.id)
             return result
 
 
@@ -189,56 +196,6 @@ def resolved_method(settings: Settings) -> tuple[Method, str]:
         repair=settings.repair, knowledge=settings.knowledge, lookahead=settings.lookahead
     )
     return switched, fingerprint
-
-
-def open_proposer(settings: Settings) -> Proposer:
-    """The recording, the endpoint or the rewriter that the settings choose, recorded if they say so."""
-    from evoengineer.propose.recording import Match, Recorder, Replay
-
-    proposer: Proposer
-    if settings.replay is not None:
-        proposer = Replay(Path(settings.replay), Match(settings.match))
-    elif settings.model is not None:
-        proposer = _open_endpoint(settings)
-    else:
-        from evoengineer.propose.rewriter import Rewriter
-
-        proposer = Rewriter()
-    return proposer if settings.record is None else Recorder(proposer, Path(settings.record))
-
-
-def _open_endpoint(settings: Settings) -> Proposer:
-    from evoengineer.propose.endpoint import Endpoint, EndpointOptions, check_cost_cap
-    from evoengineer.propose.prices import find_model
-    from evoengineer.propose.retry import RetryPolicy
-
-    assert settings.model is not None
-    model = find_model(settings.model, Path(settings.prices) if settings.prices else None)
-    check_cost_cap(model, settings.max_cost)
-    return Endpoint(
-        model,
-        EndpointOptions(
-            base_url=settings.base_url,
-            temperature=settings.temperature,
-            max_tokens=settings.max_tokens,
-            reasoning_effort=settings.reasoning_effort,
-            timeout_seconds=settings.timeout,
-            concurrency=settings.concurrency,
-            retry=RetryPolicy(attempts=settings.attempts),
-        ),
-    )
-
-
-def proposer_name(settings: Settings) -> str:
-    """The model's name, `replay` or `rewriter`."""
-    return settings.model or ("replay" if settings.replay else "rewriter")
-
-
-def describe(settings: Settings) -> Description:
-    """The problem that the settings name, with their baseline."""
-    from evoengineer.problem.catalog import find_problem
-
-    return find_problem(settings.problem, Path(settings.baseline) if settings.baseline else None)
 
 
 def open_judge(settings: Settings) -> Judge:
@@ -281,64 +238,6 @@ def judge_options(settings: Settings) -> JudgeOptions:
     )
 
 
-def gather_task(settings: Settings) -> Task:
-    """I1's facts, from the problem's description and the card's profile."""
-    from evoengineer.toolchain.compilers import find_toolchain
-
-    description = describe(settings)
-    problem = description.problem
-    version = ".".join(str(part) for part in find_toolchain().version[:2])
-    light_us, light_reason = describe_light(
-        settings.device, description.moved_bytes(), description.least_flops(), _dtype(description)
-    )
-    return Task(
-        name=problem.name,
-        title=problem.title,
-        reference=problem.reference_source,
-        arguments=tuple(describe_value(value) for value in description.arguments),
-        outputs=tuple(describe_value(value) for value in description.outputs),
-        cases=tuple(case.name for case in problem.check_cases),
-        device=settings.device,
-        card=describe_card(settings.device),
-        cuda=version,
-        tolerance=_tolerance(description),
-        baseline=_baseline_text(description),
-        simulated=DeviceName.parse(settings.device).simulated,
-        timing=describe_timing(settings.device),
-        light_us=light_us,
-        light_reason=light_reason,
-    )
-
-
-def _baseline_text(description: Description) -> str:
-    """The baseline as one kernel text, whichever form its file has; empty for none."""
-    path = description.problem.baseline
-    if path is None:
-        return ""
-    text = read_text(path, "baseline")
-    try:
-        return in_one_file(text, description.signature()) if is_inline(text) else text
-    except Unreadable as error:
-        raise UsageError(f"baseline {path}: {error}") from None
-
-
-def _tolerance(description: Description) -> str:
-    """What is compared with what, and how near it must be, for the types that the results have."""
-    tolerance = description.problem.tolerance
-    types = dict.fromkeys(str(each["dtype"]) for each in description.outputs if "dtype" in each)
-    bounds = ", ".join(f"{tolerance.bound(dtype):g} for {dtype}" for dtype in types)
-    return (
-        "Every element of the results is compared with a float64 reference. Its error is divided by the element's "
-        "own magnitude plus the RMS of that result; this relative error may be at most "
-        f"{bounds or 'as usual'} (0 is exact), and at most {tolerance.times_pytorch:g} times the error that PyTorch "
-        "itself makes in the same type."
-    )
-
-
-def _dtype(description: Description) -> str:
-    return next((str(each["dtype"]) for each in description.arguments if "dtype" in each), "float32")
-
-
 def settings_of(run: RunRecord) -> Settings:
     """The settings that a run was started with."""
     known = {each.name for each in fields(Settings)}
@@ -365,20 +264,6 @@ def check_files(settings: Settings) -> None:
     device = DeviceName.parse(settings.device)
     if device.simulated:
         _ = device.profile  # there must be such a card
-
-
-def check_proposer(settings: Settings) -> None:
-    """A missing key, a file of prices or a recording that is none: said before the run has a name in the archive."""
-    open_proposer(replace(settings, record=None)).close()
-
-
-def price_known(settings: Settings) -> bool:
-    """Whether what the proposer costs can be told. The rewriter and a recording cost nothing."""
-    from evoengineer.propose.prices import find_model
-
-    if settings.model is None:
-        return True
-    return find_model(settings.model, Path(settings.prices) if settings.prices else None).price is not None
 
 
 def problem_fingerprint(settings: Settings) -> str:
@@ -433,7 +318,7 @@ def _no_ghost(archive: Archive, run: str) -> Iterator[None]:
 def with_absolute_paths(settings: Settings) -> Settings:
     """So that a run can be resumed from another folder."""
     changes: dict[str, Any] = {}
-    for name in (*_FILES, "record"):
+    for name in (*_FILES, "record", "library"):
         value = getattr(settings, name)
         if value is not None:
             changes[name] = str(Path(value).resolve())
@@ -468,7 +353,7 @@ def _loop(
     )
     return Loop(
         run=run.id,
-        state=SearchState(method, Task.from_json(run.task), run.seed),
+        state=SearchState(method, Task.from_json(run.task), run.seed, experience.recorded_lessons(run)),
         journal=RunJournal(archive, run),
         proposer=proposer,
         judge=judge,

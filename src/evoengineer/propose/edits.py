@@ -35,6 +35,7 @@ class Edited:
     code: str  # empty: some block does not apply
     summary: str = ""
     evidence: str = ""
+    target: int | None = None  # the kernel that the blocks were meant for, if they name one that was shown
 
 
 def edited(text: str, kernels: Mapping[int, str]) -> Edited | None:
@@ -82,7 +83,10 @@ def _places(source: str, search: str) -> list[tuple[int, int]]:
 def _refused(place: int, count: int, number: int, source: str, search: str, found: int) -> Edited:
     if not search.strip():
         return Edited(
-            "", f"block {place} of {count} searches for nothing", "A block needs lines to search for."
+            "",
+            f"block {place} of {count} searches for nothing",
+            "A block needs lines to search for.",
+            number,
         )
     why = f"occurs {found} times in" if found else "does not occur in"
     summary = f"block {place} of {count} does not apply: its SEARCH text {why} kernel {number}"
@@ -93,4 +97,4 @@ def _refused(place: int, count: int, number: int, source: str, search: str, foun
         evidence += f"Nearest line of kernel {number}:\n{near[0]}" if near else "No line of it is alike."
     else:
         evidence += "Take more lines around it, so that it occurs once."
-    return Edited("", summary, evidence)
+    return Edited("", summary, evidence, number)

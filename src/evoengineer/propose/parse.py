@@ -27,7 +27,7 @@ _FENCE = re.compile(
     r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n`]*)\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
 )
 _LABEL = r"^[ \t>#*_-]*{name}[ \t]*[*_]*[ \t]*[:=][ \t]*[*_]*[ \t]*"
-_WORDS = "name|title|thoughts?|rationale|insight|explanation|idea|code|kernel|answer"
+_WORDS = "name|title|thoughts?|rationale|insight|explanation|idea|code|kernel|answer|used(?: insights?)?|edit"
 _END = rf"(?=^[ \t>#*_-]*(?:{_WORDS})[ \t]*[*_]*[ \t]*[:=]|^[ \t]*(?:```|~~~)|\Z)"
 _NAMES = ("name", "title")
 _THOUGHTS = ("thought", "thoughts", "rationale", "insight", "explanation", "idea")

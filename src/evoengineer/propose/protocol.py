@@ -68,6 +68,8 @@ class Tried:
     source: str
     name: str
     gain: float | None  # over its best parent; None when it was not valid, or not charged
+    charged: bool = True
+    improved: bool = False  # the best kernel of the run when it was settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,14 @@ class Request:
     stop: threading.Event = field(default_factory=threading.Event)  # set: give up waiting to call again
     give_up: threading.Event = field(default_factory=threading.Event)  # set: give up a call under way, too
     on_attempt: Callable[[Attempt], None] = lambda attempt: None
+
+    @property
+    def stalled(self) -> int:
+        """Trials without a better kernel, when this proposal was planned."""
+        count = 0
+        for each in self.tried[: self.after]:
+            count = 0 if each.improved else count + each.charged
+        return count
 
 
 class Proposer(Protocol):

@@ -32,6 +32,7 @@ def summary_text(summary: RunSummary, best_path: Path | None, best: Timing | Non
     if summary.attempts:
         failed = ", ".join(f"{kind} {count}" for kind, count in summary.attempts.most_common())
         lines.append(f"  failed calls, repeated and not charged  {failed}")
+    lines += _models(summary)
     lines.append(f"  spent     {summary.tokens:,} tokens, {_cost(summary)}, {duration(summary.seconds)}")
     if summary.baseline_us is not None:
         lines.append(f"  baseline  {summary.baseline_us:.2f} us{simulated}")
@@ -52,6 +53,18 @@ def summary_text(summary: RunSummary, best_path: Path | None, best: Timing | Non
     if run.reason:
         lines.append(f"  {run.status}: {run.reason}")
     return "\n".join(lines)
+
+
+def _models(summary: RunSummary) -> list[str]:
+    """A line for each of several models; a single one is the run itself."""
+    if len([each for each in summary.models if each.model]) < 2:
+        return []
+    known = summary.price_known
+    return [
+        f"  model     {each.model or 'without an answer'}: {each.proposals} proposals, {each.trials} trials, "
+        f"{each.valid} valid, {each.improved} new bests, {each.tokens:,} tokens, {cost(each.nano_usd, known=known)}"
+        for each in summary.models
+    ]
 
 
 def without_baseline(timing: Timing) -> list[str]:

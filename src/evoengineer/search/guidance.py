@@ -6,6 +6,7 @@
     history  History  one line for everything that was tried, failures included; for methods that show history
     I3  Insights      reasons that were given before, each with what came of it
     I4  Knowledge     techniques for what limits the kernel at hand
+    experience  Experience  techniques that paid on other problems, with where they were proved
     repair  Evidence  the candidate's own failure: compiler messages, wrong results
 
 A part only renders what the plan has chosen (`View`); choosing is `state.py`'s.
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+from evoengineer.experience.lessons import Lesson
 from evoengineer.search.insights import Insight
 from evoengineer.search.knowledge import Technique
 from evoengineer.search.prompts import fill
@@ -37,6 +39,7 @@ class View:
     failure: Failure | None = None
     tried: tuple[Tried, ...] = ()  # the newest last
     tried_before: int = 0  # older ones that are no longer listed
+    lessons: tuple[Lesson, ...] = ()  # of other problems
 
 
 class Guidance(Protocol):
@@ -141,6 +144,35 @@ class Knowledge:
 
 
 @dataclass(frozen=True, slots=True)
+class Experience:
+    """What paid on other problems. With `example`, also how it looks there; there must be one then."""
+
+    count: int = 2
+    example: bool = False
+
+    @property
+    def key(self) -> str:
+        return "experience"
+
+    def render(self, view: View) -> str:
+        if not view.lessons:
+            return ""
+        shown = view.lessons[: self.count]
+        text = fill("experience", lessons=listed([lesson.shown() for lesson in shown]))
+        example = shown[0]
+        if self.example and example.excerpt:
+            place = example.places[0][0] if example.places else "another problem"
+            text += "\n\n" + fill(
+                "experience_example",
+                technique=example.technique,
+                place=place,
+                thought=f' ("{example.thought}")' if example.thought else "",
+                code=example.excerpt,
+            )
+        return text
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What was wrong with a candidate."""
 
@@ -159,11 +191,16 @@ class Evidence:
             evidence = evidence[: self.longest] + "\n[shortened]"
         return fill(
             "failure",
-            label=f'Kernel {failure.number}, "{failure.name}"',
+            label=f'Kernel {failure.number}, "{failure.name}"'
+            if failure.edited is None
+            else f"Your edit of kernel {failure.edited}",
             outcome=str(failure.outcome),
             stage=f" ({failure.stage})" if failure.stage and failure.stage not in failure.summary else "",
             summary=failure.summary.strip(),
             evidence=evidence,
+            whose="Its source"
+            if failure.edited is None
+            else f"The source of kernel {failure.edited}, unchanged",
             code=failure.source.strip(),
         )
 

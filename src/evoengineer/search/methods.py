@@ -56,6 +56,11 @@ class Method:
             return self.opening[place]
         return self.cycle[(place - len(self.opening)) % len(self.cycle)]
 
+    @property
+    def uses_experience(self) -> bool:
+        """Whether an operator declares it: no other method reads the library."""
+        return any(each.experience_count for each in (*self.opening, *self.cycle, self.fallback))
+
     def with_switches(self, *, repair: bool | None, knowledge: bool, lookahead: int | None) -> Method:
         """The method with the user's switches applied."""
         method = self
@@ -113,7 +118,7 @@ METHODS = (
         "guided",
         "profiles, operators by what they paid, elites per design, repair",
         Cells,
-        (op.PLAN, op.BOTTLENECK, op.COMBINE, op.PARAMETRISE),
+        (op.PLAN, op.BOTTLENECK, op.COMBINE, op.PARAMETRISE, op.PORT),
         opening=(op.PLAN, op.BOTTLENECK, op.PLAN, op.PARAMETRISE),
         fallback=op.PLAN,
         lookahead=2,  # a repair comes while the idea is fresh, and a parent is what is best now

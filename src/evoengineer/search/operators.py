@@ -12,6 +12,7 @@ from enum import StrEnum
 from evoengineer.search import prompts
 from evoengineer.search.guidance import (
     Evidence,
+    Experience,
     Guidance,
     History,
     Insights,
@@ -56,6 +57,15 @@ class Operator:
     def knowledge_count(self) -> int:
         return max((part.count for part in self.guidance if isinstance(part, Knowledge)), default=0)
 
+    @property
+    def experience_count(self) -> int:
+        return max((part.count for part in self.guidance if isinstance(part, Experience)), default=0)
+
+    @property
+    def needs_lesson(self) -> bool:
+        """Whether it has nothing to ask for without a lesson of another problem."""
+        return any(isinstance(part, Experience) and part.example for part in self.guidance)
+
     def with_knowledge(self) -> Operator:
         """The same with I4."""
         if self.knowledge_count:
@@ -78,8 +88,10 @@ class Operator:
 
 def _edits(view: View) -> str:
     """How to change a kernel that is shown; nothing where the reply has to be a file of its own."""
-    shown = view.failure or next(iter(view.parents), None)
-    return "" if shown is None else "\n\n" + prompts.fill("reply_edits", number=str(shown.number))
+    if view.failure is None and not view.parents:
+        return ""
+    number = view.failure.shown if view.failure else view.parents[0].number
+    return "\n\n" + prompts.fill("reply_edits", number=str(number))
 
 
 def make_prompt(system: str, user: str) -> Prompt:
@@ -121,11 +133,14 @@ RETRIEVE = Operator(
 )
 
 # Guided: by measurement. With two parents, `Cells` gives kernels whose bottlenecks differ.
-_MEASURED = (_CURRENT, Profile(), History(), Insights(3))
+_MEASURED = (_CURRENT, Profile(), History(), Insights(3), Experience(2))
 PLAN = Operator("plan", 1, _MEASURED, "plan", least=0)
 BOTTLENECK = Operator("bottleneck", 1, _MEASURED, "bottleneck")
-COMBINE = Operator("combine", 2, (_TASK, Solutions(), Profile(), History(), Insights(3)), "combine")
+COMBINE = Operator(
+    "combine", 2, (_TASK, Solutions(), Profile(), History(), Insights(3), Experience(2)), "combine"
+)
 PARAMETRISE = Operator("parametrise", 1, _MEASURED, "parametrise")
+PORT = Operator("port", 1, (_CURRENT, Profile(), History(), Insights(2), Experience(1, example=True)), "port")
 
 # The control: the same prompt every time, nothing carried over
 SAMPLE = Operator("sample", 0, (_TASK,), "free")

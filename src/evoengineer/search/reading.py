@@ -11,6 +11,8 @@ from evoengineer.propose.parse import Parsed, parse_reply
 from evoengineer.search.records import Plan
 from evoengineer.search.task import Task
 
+EDITED = "edited"  # in a verdict's details: the kernel that blocks were meant for
+
 
 def read_reply(text: str, plan: Plan, sources: tuple[str, ...], task: Task) -> tuple[Parsed, Verdict]:
     """What the reply offers, and the verdict on it if it offers no kernel. A complete file wins over blocks."""
@@ -25,4 +27,7 @@ def read_reply(text: str, plan: Plan, sources: tuple[str, ...], task: Task) -> t
     made = edited(text, kernels)
     if made is None:
         return parsed, nothing
-    return replace(parsed, code=made.code), Verdict(Outcome.UNPARSABLE, made.summary, made.evidence)
+    details = {} if made.target is None else {EDITED: made.target}
+    return replace(parsed, code=made.code), Verdict(
+        Outcome.UNPARSABLE, made.summary, made.evidence, details=details
+    )

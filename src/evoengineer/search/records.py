@@ -74,6 +74,14 @@ class Failure:
     evidence: str
     depth: int  # how many repairs led to it
     stage: str = ""  # where it failed
+    edited: int | None = (
+        None  # blocks that do not apply: the kernel they were meant for, whose text `source` is
+    )
+
+    @property
+    def shown(self) -> int:
+        """The number of the kernel whose text a repair begins with."""
+        return self.number if self.edited is None else self.edited
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,14 @@ class Settings:
     )
     model: str | None = _setting(
         None,
-        "ask this model (`evoengineer models` lists known ones)",
+        "ask this model (`evoengineer models` lists known ones), or several: a,b or a=0.7,b=0.3",
         metavar="M",
+    )
+    escalate: int | None = _setting(
+        None,
+        "with several models: ask the next one after N trials without a better kernel",
+        type=int,
+        metavar="N",
     )
     replay: str | None = _setting(None, "answer from a recording", metavar="FILE")
     rewriter: bool = _setting(False, "answer with the built-in source rewriter (the default)", type=bool)
@@ -71,6 +77,17 @@ class Settings:
     )
     repair: bool | None = _setting(None, "show the model its own failures and ask to mend them", type=bool)
     knowledge: bool = _setting(False, "add I4: techniques that fit the profile's bottleneck", type=bool)
+    experience: bool = _setting(
+        True, "tell methods that declare it (guided) what paid on other problems", type=bool
+    )
+    library: str | None = _setting(
+        None, "the experience library (default: experience.db beside the archive)", metavar="FILE"
+    )
+    leave_out: str = _setting(
+        "problem",
+        "what of the library a run must not know: problem, or family with all siblings",
+        metavar="WHAT",
+    )
     lookahead: int | None = _setting(
         None, "proposals planned ahead (default: the method's)", type=int, metavar="N"
     )
@@ -119,7 +136,7 @@ class Settings:
 
 
 NAMES = tuple(each.name for each in fields(Settings))
-_POSITIVE = ("trials", "max_tokens_total", "max_seconds", "stop_after", "target", "lookahead", "max_tokens",
+_POSITIVE = ("escalate", "trials", "max_tokens_total", "max_seconds", "stop_after", "target", "lookahead", "max_tokens",
              "timeout", "attempts", "concurrency", "judge_cores")  # fmt: skip
 _NOT_NEGATIVE = ("max_cost", "temperature", "judge_workers", "tune")
 _MOST = {
@@ -155,6 +172,12 @@ def resolve(flags: Mapping[str, Any], file: Mapping[str, Any] | None = None, whe
         raise UsageError("which problem? `evoengineer problems` lists them")
     if settings.match not in ("prompt", "order"):
         raise UsageError(f"match must be prompt or order, not {settings.match!r}")
+    if settings.escalate is not None and "," not in (settings.model or ""):
+        raise UsageError("escalate needs several models to go through: --model cheap,strong --escalate N")
+    if settings.escalate is not None and "=" in (settings.model or ""):
+        raise UsageError("models are asked by shares (a=0.7,b=0.3) or in turn (--escalate N), not both")
+    if settings.leave_out not in ("problem", "family"):
+        raise UsageError(f"leave_out must be problem or family, not {settings.leave_out!r}")
     for name in _NOT_NEGATIVE:
         value = getattr(settings, name)
         if value is not None and value < 0:

@@ -8,8 +8,12 @@ same answers give the same prompts, whatever the number of workers and however o
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from random import Random
 
+from evoengineer.experience import lessons as experience
+from evoengineer.experience.lessons import Lesson
+from evoengineer.experience.structure import structure_of
 from evoengineer.judge.verdict import Outcome
 from evoengineer.propose import protocol
 from evoengineer.search import failing, knowledge
@@ -18,7 +22,8 @@ from evoengineer.search.embedding import SimilarKernels
 from evoengineer.search.guidance import View
 from evoengineer.search.insights import InsightBook, Use
 from evoengineer.search.methods import Method
-from evoengineer.search.operators import REPAIR, Operator, Parents
+from evoengineer.search.operators import PARAMETRISE, REPAIR, Operator, Parents
+from evoengineer.search.reading import EDITED
 from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled, Tried
 from evoengineer.search.task import Task
 
@@ -39,14 +44,17 @@ _MOST_TRIED = 60  # lines of the list of everything tried; older ones are counte
 class SearchState:
     """What plans depend on."""
 
-    def __init__(self, method: Method, task: Task, seed: int) -> None:
+    def __init__(self, method: Method, task: Task, seed: int, lessons: tuple[Lesson, ...] = ()) -> None:
+        """`lessons`: what the experience library told when the run began."""
         self.method = method
+        self.lessons = lessons
         self.task = task
         self.seed = seed
         self.population = method.population()
         self.insights = InsightBook()
         self.credit = Credit()
         self.best: Member | None = None
+        self.parametrised: Member | None = None  # the fastest that `parametrise` gave
         self.settled_count = 0  # the baseline not counted
         self._similar = SimilarKernels()
         self._failures: deque[Failure] = deque(maxlen=_MOST_FAILURES)
@@ -70,9 +78,12 @@ class SearchState:
         limits = parents[0].bottlenecks if parents else self.best.bottlenecks if self.best else ()
         techniques = knowledge.choose(limits, operator.knowledge_count, random)
         tried = tuple(self._tried)
-        view = View(self.task, parents, insights, techniques, failure, tried, self._trials - len(tried))
+        lessons = self._lessons(operator, parents, random)
+        view = View(
+            self.task, parents, insights, techniques, failure, tried, self._trials - len(tried), lessons
+        )
         prompt, guidance = operator.prompt(view)
-        numbers = (failure.number,) if failure else tuple(parent.number for parent in parents)
+        numbers = (failure.shown,) if failure else tuple(parent.number for parent in parents)
         return Plan(
             number=number,
             after=self.settled_count,
@@ -80,7 +91,10 @@ class SearchState:
             guidance=guidance,
             parents=numbers,
             insights=tuple(insight.number for insight in insights),
-            knowledge=tuple(technique.name for technique in techniques),
+            knowledge=(
+                *(technique.name for technique in techniques),
+                *(f"experience: {lesson.technique}" for lesson in lessons),
+            ),
             island=island,
             prompt=prompt,
             occurrence=self._occurrences.get(prompt.id, 0),
@@ -94,7 +108,7 @@ class SearchState:
             return REPAIR, (), 0, self._failures[0]
         operator = self._scheduled(number, random)
         parents, island = self._parents(operator, random)
-        if len(parents) < operator.fewest:
+        if len(parents) < operator.fewest or not self._has_lesson(operator, parents):
             operator, parents = self.method.fallback, ()
             parents, island = self._parents(operator, random)
         return operator, parents, island, None
@@ -108,7 +122,20 @@ class SearchState:
         return cycle[self.credit.choose([each.name for each in cycle], random)]
 
     def _can_work(self, operator: Operator) -> bool:
-        return len(self._parents(operator, Random(0))[0]) >= operator.fewest
+        parents, _ = self._parents(operator, Random(0))
+        return len(parents) >= operator.fewest and self._has_lesson(operator, parents)
+
+    def _has_lesson(self, operator: Operator, parents: tuple[Member, ...]) -> bool:
+        return not operator.needs_lesson or bool(self._lessons(operator, parents, Random(0)))
+
+    def _lessons(self, operator: Operator, parents: tuple[Member, ...], random: Random) -> tuple[Lesson, ...]:
+        """Techniques from elsewhere for the first parent; nothing is drawn where none is declared."""
+        if not operator.experience_count or not self.lessons:
+            return ()
+        first = parents[0] if parents else self.best
+        here = structure_of(self.task.reference, first.longest if first else None)
+        source = first.source if first else self.task.baseline
+        return experience.choose(self.lessons, here, source, operator.experience_count, random)
 
     def _parents(self, operator: Operator, random: Random) -> tuple[tuple[Member, ...], int]:
         if operator.source is Parents.SIMILAR and self.best is not None:
@@ -126,7 +153,7 @@ class SearchState:
     def planned(self, plan: Plan) -> None:
         """Fold: a proposal was planned."""
         self._occurrences[plan.prompt.id] = plan.occurrence + 1
-        if plan.operator == REPAIR.name and self._failures and self._failures[0].number in plan.parents:
+        if plan.operator == REPAIR.name and self._failures and self._failures[0].shown in plan.parents:
             self._repairs[plan.number] = self._failures.popleft().depth + 1
 
     def seeded(self, settled: Settled) -> None:
@@ -141,7 +168,9 @@ class SearchState:
         """Fold: a proposal was settled."""
         self.settled_count += 1
         use = self.use_of(plan, settled) if settled.verdict is not None else None
-        self.tried.append(protocol.Tried(settled.source, settled.name, None if use is None else use.gain))
+        gain = None if use is None else use.gain
+        charged = settled.kind is Kind.TRIAL
+        self.tried.append(protocol.Tried(settled.source, settled.name, gain, charged, settled.improved))
         depth = self._repairs.pop(plan.number, 0)
         self._credit(plan, settled)
         if settled.kind is not Kind.TRIAL or settled.verdict is None:
@@ -152,12 +181,24 @@ class SearchState:
         if member is not None:
             self.population.add(member, plan.island)
             self._became_valid(member)
-        elif settled.verdict.outcome in _REPAIRABLE and depth < self.method.most_repairs:
-            self._failures.append(_failure_of(settled, depth))
+            if plan.operator == PARAMETRISE.name and member.beats(self.parametrised):
+                self.parametrised = member
+        elif depth < self.method.most_repairs:
+            self._note_failure(settled, depth)
         for number in plan.insights:
             if number in settled.used:  # to be shown is no evidence
                 self.insights.used(number, use)
         self.insights.add(settled.thought, use)
+
+    def _note_failure(self, settled: Settled, depth: int) -> None:
+        """What can be repaired waits for it: a kernel that failed, or blocks that did not apply to one."""
+        assert settled.verdict is not None
+        edited = settled.verdict.details.get(EDITED)
+        if settled.verdict.outcome in _REPAIRABLE:
+            self._failures.append(_failure_of(settled, depth))
+        elif edited is not None:
+            source = self.task.baseline if edited == BASELINE_NUMBER else self.tried[edited - 1].source
+            self._failures.append(replace(_failure_of(settled, depth), source=source, edited=edited))
 
     def use_of(self, plan: Plan, settled: Settled) -> Use:
         """What happened, with the gain over the best parent (over the baseline when there is none)."""

@@ -12,11 +12,20 @@ from dataclasses import replace
 
 from evoengineer.judge.protocol import Built, Judge
 from evoengineer.judge.verdict import Verdict
+from evoengineer.propose.syntax.knobs import knobs
 from evoengineer.propose.tuner import Tuner, changed_settings
 from evoengineer.search.journal import Journal
 from evoengineer.search.records import Member, Tuned
 
 _AT_ONCE = 2
+_NEAR = 1.25  # times the best kernel's time, that tuning can make up for
+
+
+def tunable(best: Member, parametrised: Member | None) -> Member:
+    """The best kernel; if it has no knobs, one whose sizes were made constants, where it is not far behind."""
+    if parametrised is None or parametrised.time_us > _NEAR * best.time_us or knobs(best.source):
+        return best
+    return parametrised
 
 
 def tune(
