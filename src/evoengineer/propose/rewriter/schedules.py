@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evoengineer.propose.rewriter.tile import Schedule, Split, is_target
-from evoengineer.propose.rewriter.widening import counted
-from evoengineer.propose.syntax.dependence import Dependence, is_load, target_of
+from evoengineer.propose.rewriter.tile import Schedule, Split
+from evoengineer.propose.syntax.dependence import Dependence, is_load, is_target, target_of
 from evoengineer.propose.syntax.nest import Nest
-from evoengineer.propose.syntax.tree import field, operator, text, walk
+from evoengineer.propose.syntax.tree import text, walk
 
 # Threads along both dimensions of a product-like nest, and outputs of each.
 _SQUARES = (
@@ -52,11 +51,15 @@ def schedules(nest: Nest, found: Dependence) -> Iterator[Schedule]:
         second = nest.dims[1].name
         if second != other:
             for across, along, first, middle, last in _PLANES:
-                yield Schedule((
-                    Split(fastest, across, first), Split(second, along, middle), Split(other, 1, last, True)
-                ))  # fmt: skip
+                for preload in (True, False):
+                    yield Schedule((
+                        Split(fastest, across, first, True), Split(second, along, middle, True),
+                        Split(other, 1, last, True),
+                    ), preload=preload, edges_apart=True)  # fmt: skip
         for threads, first, last in _STRIPS:
-            yield Schedule((Split(fastest, threads, first), Split(other, 1, last, True)))
+            for preload in (True, False):
+                sides = (Split(fastest, threads, first, True), Split(other, 1, last, True))
+                yield Schedule(sides, preload=preload, edges_apart=True)
     for other in others[:2]:
         yield from _squares(fastest, other, (0,))
     if not others:
@@ -73,23 +76,21 @@ def _squares(fastest: str, other: str, steps: tuple[int, ...]) -> Iterator[Sched
                 yield Schedule(sides, step)
 
 
-def assumptions(nest: Nest, found: Dependence) -> tuple[str, ...]:
-    """Parameters worth a special version: bounds of inner loops, and divisors."""
+def assumptions(nest: Nest) -> tuple[str, ...]:
+    """Parameters that may be worth a special version: what the body reads of them and the extents do not."""
     parameters = {each.name for each in nest.kernel.parameters if not each.is_pointer}
     extents = " ".join(dim.extent for dim in nest.dims)
     names: dict[str, None] = {}
+    changed = set()
     for statement in nest.body:
         for node in walk(statement):
-            if node.type == "for_statement":
-                loop = counted(node)
-                inner = not any(each.type == "for_statement" for each in walk(field(node, "body")))
-                nested = node.parent is not None and node not in nest.body
-                if loop is not None and (inner or nested):
-                    names[text(loop.last)] = None
-            elif node.type == "binary_expression" and operator(node) in ("/", "%"):
-                names[text(field(node, "right"))] = None
-    changed = {text(each) for statement in nest.body for node in walk(statement)
-               if (each := target_of(node)) is not None}  # fmt: skip
+            target = target_of(node)
+            if target is not None:
+                changed.add(text(target))
+            if node.type == "field_expression" or (
+                node.type == "identifier" and node.parent is not None and node.parent.type != "field_expression"
+            ):
+                names[text(node)] = None
     return tuple(
         name
         for name in names

@@ -10,6 +10,7 @@ from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.rewriter.schedules import assumptions, schedules
 from evoengineer.propose.rewriter.tile import Schedule, analysed, tiled
 from evoengineer.propose.syntax.arithmetic import value_of
+from evoengineer.propose.syntax.dependence import Dependence
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.nest import Nest, nest_of
@@ -40,10 +41,10 @@ class Tiling:
             except NotUnderstood:
                 continue
             values = host_values(nest.launch, task.arguments)
-            special = _assumed(nest, assumptions(nest, dependence), values)
+            special = _assumed(nest, assumptions(nest), values)
             ranked = [
                 (place * random.uniform(0.3, 1.7), schedule)
-                for place, schedule in enumerate(_fitting(nest, schedules(nest, dependence), values))
+                for place, schedule in enumerate(_fitting(nest, dependence, schedules(nest, dependence), values))
             ]
             for _, schedule in sorted(ranked, key=lambda each: each[0]):
                 if special and random.random() < 0.85:
@@ -61,7 +62,7 @@ def _assumed(nest: Nest, names: tuple[str, ...], values: dict[str, int]) -> tupl
     found = []
     for name in names:
         value = _value(nest, name, values)
-        if value is not None and 1 <= value <= _LARGEST_ASSUMED:
+        if value is not None and 0 <= value <= _LARGEST_ASSUMED:
             found.append((name, value))
     return tuple(found)
 
@@ -73,17 +74,20 @@ def _value(nest: Nest, expression: str, values: dict[str, int]) -> int | None:
         return None
 
 
-def _fitting(nest: Nest, found: Iterator[Schedule], values: dict[str, int]) -> Iterator[Schedule]:
+def _fitting(
+    nest: Nest, dependence: Dependence, found: Iterator[Schedule], values: dict[str, int]
+) -> Iterator[Schedule]:
     """Schedules whose tiles are not much larger than the outputs; those that leave few blocks come last."""
+    groups = [(each.dim, _value(nest, each.size, values)) for each in dependence.groups.values()]
     extents = {dim.name: _value(nest, dim.grid or dim.extent, values) for dim in nest.dims}
     few: list[tuple[int, Schedule]] = []
     for schedule in found:
         blocks = 1
-        fits = True
+        tiles = {side.dim: side.threads * side.each for side in schedule.sides}
+        fits = all(size is None or size % tiles.get(dim, 1) == 0 for dim, size in groups)
         for dim in nest.dims:
             extent = extents[dim.name]
-            side = next((each for each in schedule.sides if each.dim == dim.name), None)
-            tile = 1 if side is None else side.threads * side.each
+            tile = tiles.get(dim.name, 1)
             if extent is None:
                 blocks *= _FEW_BLOCKS
                 continue
