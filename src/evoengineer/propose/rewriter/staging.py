@@ -84,15 +84,15 @@ class Staging:
         """Whether all threads of a block come to the loop together."""
         inner, outer = node, node.parent
         while outer is not None and outer != self.nest.kernel.body:
-            if outer.type == "if_statement" and widening.dependence.of(condition_of(outer)):
+            if outer.type == "if_statement" and widening.dims_of(condition_of(outer)):
                 # the guard around the whole computation is no longer there
                 return bool(inner in self.nest.body or outer.parent == self.nest.kernel.body)
             if outer.type == "for_statement":
                 header = [each for each in named(outer) if each != field(outer, "body")]
-                if widening.dependence.of(*header):
+                if widening.dims_of(*header):
                     return False
             for each in named(outer):
-                if ends_iteration(each) and widening.dependence.of(condition_of(each)):
+                if ends_iteration(each) and widening.dims_of(condition_of(each)):
                     return False
             inner, outer = outer, outer.parent
         return True
@@ -141,7 +141,7 @@ class Staging:
                 filling.append(partial(self._fill, name, kind, sides, address, loop, block, row))
             places[load.id] = f"{seen[address]}[{step}][{place}]"
         kinds = {load.id: kind for load, kind, *_ in tiles}
-        if widening.dependence.of(loop.first, loop.last):
+        if widening.dims_of(loop.first, loop.last):
             lines.append(self._split(node, loop, widening, inner, places, kinds, filling))
         else:
             first, end = widening.expression(loop.first), loop.end(widening.expression(loop.last))
@@ -169,8 +169,6 @@ class Staging:
         )):  # fmt: skip
             ends = self._at_corners(bound, widening)
             dims = widening.dims_of(bound)
-            if widening.dependence.of(bound) != dims:
-                raise NotUnderstood("a bound that differs within the block in an unknown way")
             for stem, function in ((least, "min"), (most, "max")):
                 value = ends[0]
                 for other in ends[1:]:

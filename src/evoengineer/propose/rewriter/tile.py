@@ -40,6 +40,7 @@ class Schedule:
     step: int = 0
     assumed: tuple[tuple[str, int], ...] = ()  # parameters with the values that a special version is made for
     preload: bool = False  # bring operands that the threads of a warp share to shared memory, whole
+    parts: int = 1  # blocks that share a long sum, for a second kernel to add up
     edges_apart: bool = False  # blocks whose outputs all exist run a version without tests for edges
 
     @property
@@ -47,6 +48,7 @@ class Schedule:
         tile = " × ".join(f"{side.threads * side.each} {side.dim}" for side in self.sides)
         each = " × ".join(str(side.each) for side in self.sides)
         staged = f", operands staged {self.step} at a time" if self.step else ""
+        staged += f", in {self.parts} parts" if self.parts > 1 else ""
         staged += ", shared operands preloaded" if self.preload else ""
         special = "".join(f", {name} = {value}" for name, value in self.assumed)
         return f"blocks of {tile}, {each} per thread{staged}{special}"

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 
 from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.rewriter.schedules import assumptions, schedules
+from evoengineer.propose.rewriter.splitting import split, sum_of
 from evoengineer.propose.rewriter.tile import Schedule, analysed, tiled
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import Dependence
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.nest import Nest, nest_of
-from evoengineer.propose.syntax.tree import NotUnderstood
+from evoengineer.propose.syntax.tree import NotUnderstood, text
 
 _LARGEST_ASSUMED = 16  # a loop of more iterations is not worth unrolling whole
 _FEW_BLOCKS = 64  # less leaves most of a card idle
+_ENOUGH_BLOCKS = 192  # for a sum in parts
+_SHORT = 32  # iterations of a part of a sum, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +38,64 @@ class Tiling:
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        for kernel in random.sample(found := kernels(source), len(found)):
-            try:
-                nest = nest_of(source, kernel)
-                dependence = analysed(source, nest)
-            except NotUnderstood:
-                continue
-            values = host_values(nest.launch, task.arguments)
-            special = _assumed(nest, assumptions(nest), values)
-            ranked = [
-                (place * random.uniform(0.3, 1.7), schedule)
-                for place, schedule in enumerate(_fitting(nest, dependence, schedules(nest, dependence), values))
-            ]
-            for _, schedule in sorted(ranked, key=lambda each: each[0]):
-                if special and random.random() < 0.85:
-                    schedule = replace(schedule, assumed=special)
-                try:
-                    yield Change(
-                        f"{kernel.name} in {schedule.words}", tiled(source, nest, dependence, schedule)
-                    )
-                except NotUnderstood:
-                    continue
+        """Every kernel that can be tiled is tiled at once: a text with two is not held back by the other."""
+        streams = {kernel.name: _ways(source, kernel.name, task, random) for kernel in kernels(source)}
+        latest: dict[str, Schedule] = {}
+        while streams:
+            written, words = source, []
+            for name in [*streams, *(name for name in latest if name not in streams)]:
+                tried = _next(written, name, streams, latest)
+                if tried is not None:
+                    written = tried
+                    words.append(f"{name} in {latest[name].words}")
+            if words and streams:
+                yield Change("; ".join(words), written)
+
+
+def _next(
+    source: str, name: str, streams: dict[str, Iterator[Schedule]], latest: dict[str, Schedule]
+) -> str | None:
+    """The text with a kernel tiled by the next schedule that is possible; the last one stays when all are tried."""
+    while name in streams:
+        schedule = next(streams[name], None)
+        if schedule is None:
+            del streams[name]
+            break
+        try:
+            changed = _tiled(source, name, schedule)
+        except NotUnderstood:
+            continue
+        latest[name] = schedule
+        return changed
+    return _tiled(source, name, latest[name]) if name in latest else None
+
+
+@lru_cache(maxsize=16)
+def _analysis(source: str, name: str) -> tuple[Nest, Dependence]:
+    nest = nest_of(source, next(each for each in kernels(source) if each.name == name))
+    return nest, analysed(source, nest)
+
+
+def _tiled(source: str, name: str, schedule: Schedule) -> str:
+    if schedule.parts > 1:
+        source, name = split(source, _analysis(source, name)[0], schedule.parts)
+    return tiled(source, *_analysis(source, name), schedule)
+
+
+def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedule]:
+    """Schedules of a kernel, the most promising first but for chance; some may turn out to be impossible."""
+    try:
+        nest, dependence = _analysis(source, name)
+    except NotUnderstood:
+        return
+    values = host_values(nest.launch, task.arguments)
+    special = _assumed(nest, assumptions(nest), values)
+    ranked = [
+        (place * random.uniform(0.3, 1.7), schedule)
+        for place, schedule in enumerate(_fitting(nest, dependence, schedules(nest, dependence), values))
+    ]
+    for _, schedule in sorted(ranked, key=lambda each: each[0]):
+        yield replace(schedule, assumed=special) if special and random.random() < 0.85 else schedule
 
 
 def _assumed(nest: Nest, names: tuple[str, ...], values: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -65,6 +106,16 @@ def _assumed(nest: Nest, names: tuple[str, ...], values: dict[str, int]) -> tupl
         if value is not None and 0 <= value <= _LARGEST_ASSUMED:
             found.append((name, value))
     return tuple(found)
+
+
+def _iterations(nest: Nest, values: dict[str, int]) -> int:
+    """How long the sum of every output is; 0 when there is no such sum or it is not known."""
+    try:
+        loop = sum_of(nest).loop
+    except NotUnderstood:
+        return 0
+    first, last = _value(nest, text(loop.first), values), _value(nest, text(loop.last), values)
+    return 0 if first is None or last is None else last - first
 
 
 def _value(nest: Nest, expression: str, values: dict[str, int]) -> int | None:
@@ -80,6 +131,7 @@ def _fitting(
     """Schedules whose tiles are not much larger than the outputs; those that leave few blocks come last."""
     groups = [(each.dim, _value(nest, each.size, values)) for each in dependence.groups.values()]
     extents = {dim.name: _value(nest, dim.grid or dim.extent, values) for dim in nest.dims}
+    iterations = _iterations(nest, values)
     few: list[tuple[int, Schedule]] = []
     for schedule in found:
         blocks = 1
@@ -98,4 +150,7 @@ def _fitting(
             yield schedule
         elif fits:
             few.append((blocks, schedule))
+            parts = 1 << (_ENOUGH_BLOCKS // blocks).bit_length()
+            if parts * _SHORT <= iterations:
+                yield replace(schedule, parts=parts)
     yield from (schedule for _, schedule in sorted(few, key=lambda each: -each[0]))
