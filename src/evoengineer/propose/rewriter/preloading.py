@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from evoengineer.propose.rewriter.staging import (
-    PADDING,
     Side,
     definitions_of,
     has_unit_stride,
@@ -38,7 +37,8 @@ class Table:
 
     @property
     def row(self) -> str:
-        return f"({' * '.join(side.tile for side in self.sides)} + {PADDING})"
+        """Places along the sides; all threads of a warp read from one row, so no padding is needed."""
+        return f"({' * '.join(side.tile for side in self.sides)})"
 
 
 class Preloading:
@@ -158,7 +158,9 @@ class Preloading:
 
     def _fill(self, table: Table, pad: str) -> list[str]:
         inner = pad + STEP
-        total = " * ".join([*(self._count(loop) for loop in table.loops), *(each.tile for each in table.sides)])
+        total = " * ".join(
+            [*(self._count(loop) for loop in table.loops), *(each.tile for each in table.sides)]
+        )
         lines = [
             f"{pad}for (int item = threadIdx.x; item < {total}; item += {self.threads}) {{\n",
             f"{inner}int left = item;\n",
@@ -166,8 +168,8 @@ class Preloading:
         # Neighbouring threads read neighbouring places: what moves by one element in memory is counted first.
         digits: list[Loop | Side] = [*reversed(table.loops), *reversed(table.sides)]
         digits.sort(
-            key=lambda each: not has_unit_stride(
-                table.address, f"{each.name if isinstance(each, Loop) else each.dim}_at"
+            key=lambda each: (
+                not has_unit_stride(table.address, f"{each.name if isinstance(each, Loop) else each.dim}_at")
             )
         )
         for place, each in enumerate(digits):
@@ -199,7 +201,10 @@ def _pointer_types(widening: Widening) -> dict[str, str]:
         for node in walk(statement):
             if node.type == "declaration" and "*" in text(node):
                 for each in named(node):
-                    if each.type == "init_declarator" and field(each, "declarator").type == "pointer_declarator":
+                    if (
+                        each.type == "init_declarator"
+                        and field(each, "declarator").type == "pointer_declarator"
+                    ):
                         name = next(part for part in walk(each) if part.type == "identifier")
                         found[text(name)] = text(field(node, "type"))
     return found

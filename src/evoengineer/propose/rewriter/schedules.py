@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from evoengineer.propose.rewriter.tile import Schedule, Split
 from evoengineer.propose.syntax.dependence import Dependence, is_load, is_target, target_of
 from evoengineer.propose.syntax.nest import Nest
-from evoengineer.propose.syntax.tree import text, walk
+from evoengineer.propose.syntax.tree import field, operator, text, walk
 
 # Threads along both dimensions of a product-like nest, and outputs of each.
 _SQUARES = (
@@ -21,44 +21,49 @@ _SQUARES = (
 )
 # Threads along the fastest dimension only, and outputs of each along both.
 _STRIPS = (
+    (128, 2, 16),
+    (128, 4, 8),
     (128, 2, 8),
-    (64, 1, 8),
-    (128, 4, 4),
+    (64, 4, 8),
     (128, 1, 16),
-    (256, 1, 4),
+    (256, 1, 8),
 )
-# Threads along the two fastest dimensions, and outputs of each along a third, too.
+# Threads along the two fastest dimensions, and outputs of each along them and along a third.
 _PLANES = (
-    (16, 8, 2, 1, 8),
+    (16, 8, 2, 1, 16),
+    (16, 8, 2, 2, 8),
+    (16, 8, 1, 2, 16),
     (8, 8, 4, 1, 8),
-    (16, 8, 1, 2, 8),
+    (16, 8, 2, 1, 8),
+    (32, 4, 1, 2, 8),
     (16, 8, 1, 1, 16),
-    (16, 8, 2, 2, 4),
-    (32, 4, 1, 1, 8),
-    (16, 8, 1, 1, 8),
-    (16, 16, 1, 1, 4),
+    (16, 16, 1, 1, 8),
 )
 _LINES = ((256, 4), (256, 2), (128, 4), (256, 8))
 
 
-def schedules(nest: Nest, found: Dependence) -> Iterator[Schedule]:
+def schedules(nest: Nest, found: Dependence, assumed: Mapping[str, int]) -> Iterator[Schedule]:
     """Ways to tile a nest, without special versions. Those that stage may turn out to be impossible."""
     fastest = nest.dims[0].name
     shared = {dim.name: _shared_loads(nest, found, dim.name, fastest) for dim in nest.dims[1:]}
     others = sorted((name for name in shared if shared[name] > 0), key=lambda name: -shared[name])
+    strides = _strides(nest, found, assumed)
     for other in others[:2]:
         yield from _squares(fastest, other, (16, 8))
         second = nest.dims[1].name
-        if second != other:
-            for across, along, first, middle, last in _PLANES:
-                for preload in (True, False):
-                    yield Schedule((
-                        Split(fastest, across, first, True), Split(second, along, middle, True),
-                        Split(other, 1, last, True),
-                    ), preload=preload, edges_apart=True)  # fmt: skip
-        for threads, first, last in _STRIPS:
-            for preload in (True, False):
-                sides = (Split(fastest, threads, first, True), Split(other, 1, last, True))
+        for preload in (True, False):
+            planes = _PLANES if second != other else ()
+            for across, along, first, middle, last in sorted(
+                planes, key=lambda each: each[2] % strides.get(fastest, 1) + each[3] % strides.get(second, 1)
+            ):
+                sides = (
+                    Split(fastest, across, first, fastest in strides),
+                    Split(second, along, middle, True),
+                    Split(other, 1, last, True),
+                )
+                yield Schedule(sides, preload=preload, edges_apart=True)
+            for threads, first, last in _STRIPS if second == other or not preload else ():
+                sides = (Split(fastest, threads, first, fastest in strides), Split(other, 1, last, True))
                 yield Schedule(sides, preload=preload, edges_apart=True)
     for other in others[:2]:
         yield from _squares(fastest, other, (0,))
@@ -66,6 +71,22 @@ def schedules(nest: Nest, found: Dependence) -> Iterator[Schedule]:
         for threads, each in _LINES:
             for adjacent in (False, True):
                 yield Schedule((Split(fastest, threads, each, adjacent),))
+
+
+def _strides(nest: Nest, found: Dependence, assumed: Mapping[str, int]) -> dict[str, int]:
+    """Dimensions along which every so many outputs do the same, because of a test such as `(column + p) % 2 != 0`.
+    A thread that computes so many side by side needs no test at run time."""
+    strides: dict[str, int] = {}
+    for statement in nest.body:
+        for node in walk(statement):
+            if node.type == "binary_expression" and operator(node) == "%":
+                parent = node.parent
+                if parent is None or operator(parent) not in ("!=", "=="):
+                    continue
+                value = assumed.get(text(field(node, "right")), 1)
+                for dim in found.of(field(node, "left")):
+                    strides[dim] = max(value, strides.get(dim, 1))
+    return {dim: value for dim, value in strides.items() if value > 1}
 
 
 def _squares(fastest: str, other: str, steps: tuple[int, ...]) -> Iterator[Schedule]:
@@ -88,7 +109,9 @@ def assumptions(nest: Nest) -> tuple[str, ...]:
             if target is not None:
                 changed.add(text(target))
             if node.type == "field_expression" or (
-                node.type == "identifier" and node.parent is not None and node.parent.type != "field_expression"
+                node.type == "identifier"
+                and node.parent is not None
+                and node.parent.type != "field_expression"
             ):
                 names[text(node)] = None
     return tuple(

@@ -21,7 +21,6 @@ from evoengineer.propose.syntax.tree import (
     edited,
     field,
     identifiers,
-
     operator,
     replacing,
     text,
@@ -59,8 +58,10 @@ def sum_of(nest: Nest) -> Sum:
     if len(changed) != 1:
         raise NotUnderstood("a loop that changes more than one variable")
     ((name, change),) = changed.items()
-    if change.type != "assignment_expression" or operator(change) != "+=" or name in identifiers(
-        field(change, "right")
+    if (
+        change.type != "assignment_expression"
+        or operator(change) != "+="
+        or name in identifiers(field(change, "right"))
     ):
         raise NotUnderstood("a loop that does more than add")
     for statement in nest.body:
@@ -81,7 +82,12 @@ def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
     found = sum_of(nest)
     kernel, launch = nest.kernel, nest.launch
     grid = dimensions(launch.grid)
-    if nest.linear is not None or len(grid) > 2 or any(dim.grid for dim in nest.dims) or "blockIdx.z" in source:
+    if (
+        nest.linear is not None
+        or len(grid) > 2
+        or any(dim.grid for dim in nest.dims)
+        or "blockIdx.z" in source
+    ):
         raise NotUnderstood("no axis of the grid is free")
     tensor = next(
         (match["tensor"] for each in reversed(launch.arguments) if (match := _DATA.search(text(each)))), None
@@ -103,9 +109,7 @@ def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
     head = ", ".join(each.declaration for each in kernel.parameters)
     low, high = text(found.loop.first), found.loop.end(text(found.loop.last))
     kind = found.loop.type
-    store = next(
-        each for each in reversed(nest.body) if each.type == "expression_statement"
-    )
+    store = next(each for each in reversed(nest.body) if each.type == "expression_statement")
     if nest.body[-1] != store or found.statement.start_byte > store.start_byte:
         raise NotUnderstood("the sum is not what is stored at the end")
     begin = (
@@ -119,7 +123,11 @@ def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
         source,
         kernel.body,
         [
-            Edit(kernel.body.start_byte + 1, kernel.body.start_byte + 1, f"\n{STEP}int {name['part']} = blockIdx.z;"),
+            Edit(
+                kernel.body.start_byte + 1,
+                kernel.body.start_byte + 1,
+                f"\n{STEP}int {name['part']} = blockIdx.z;",
+            ),
             replacing(found.start, "0.0f"),
             Edit(found.statement.start_byte, found.statement.start_byte, begin),
             replacing(found.loop.first, name["begin"]),
@@ -136,11 +144,12 @@ def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
     further = "".join(f", {text(each)}" for each in launch.further)
     sizes = " * ".join(f"static_cast<int64_t>({nest.on_host(dim.extent)})" for dim in nest.dims)
     count = f"({nest.on_host(high)} - ({nest.on_host(low)}) + {constant} - 1) / {constant}"
-    block, shape = text(launch.block), (*grid, "1")[:2]
+    block = text(launch.block)
+    shape = f"dim3({', '.join((*grid, '1')[:2])}, {constant})"
     data = f"{name['whole']}.data_ptr<float>()"
     calls = (
         f"auto {name['whole']} = torch::empty({{{constant} * {sizes}}}, {tensor}.options());\n{STEP}"
-        f"{first}<<<dim3({shape[0]}, {shape[1]}, {constant}), {block}{further}>>>({arguments}, {data}, {count});\n{STEP}"
+        f"{first}<<<{shape}, {block}{further}>>>({arguments}, {data}, {count});\n{STEP}"
         f"{second}<<<{text(launch.grid)}, {block}{further}>>>({arguments}, {data});"
     )
     new = (
@@ -159,7 +168,7 @@ def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
 
 def _body(source: str, body: Node, edits: list[Edit]) -> str:
     """A kernel's body with changes."""
-    moved = [Edit(each.start - body.start_byte, each.end - body.start_byte, each.replacement) for each in edits]
+    moved = [
+        Edit(each.start - body.start_byte, each.end - body.start_byte, each.replacement) for each in edits
+    ]
     return edited((body.text or b"").decode(), moved)
-
-

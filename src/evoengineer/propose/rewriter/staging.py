@@ -29,7 +29,9 @@ from evoengineer.propose.syntax.tree import (
     walk,
 )
 
-Filling = Callable[[str, str, bool], str]  # how a step of an operand is loaded: indentation, end of the loop, whole
+Filling = Callable[
+    [str, str, bool], str
+]  # how a step of an operand is loaded: indentation, end of the loop, whole
 PADDING = 4  # elements after each row: writes along the rows hit different banks, and rows stay aligned
 
 
@@ -172,7 +174,9 @@ class Staging:
             for stem, function in ((least, "min"), (most, "max")):
                 value = ends[0]
                 for other in ends[1:]:
-                    value = f"{function}(static_cast<{loop.type}>({value}), static_cast<{loop.type}>({other}))"
+                    value = (
+                        f"{function}(static_cast<{loop.type}>({value}), static_cast<{loop.type}>({other}))"
+                    )
                 bounds[stem] = widening.fresh(stem)
                 value = loop.end(value) if place else value
                 lines.append(f"{pad}const {loop.type} {bounds[stem]} = {value};\n")
@@ -200,12 +204,12 @@ class Staging:
             f"{pad}const {kind} {middle} = min(max({bounds['from']}, {bounds['all_from']}), {bounds['to']});\n",
             f"{pad}const {kind} {rest} = min(max({middle}, {bounds['all_to']}), {bounds['to']});\n",
         ]
-        zeroed = {}
-        for load, place in places.items():
+        zeroed: dict[int, str] = {}
+        for load, where in places.items():
             dims = widening.dims_of(next(each for each in walk(node) if each.id == load))
             own = [mask for mask in masks if mask.dims <= dims]
             test = " && ".join(mask.name + widening.indices(mask.dims) for mask in own)
-            zeroed[load] = f"({test} ? {place} : {kinds[load]}())" if own else place
+            zeroed[load] = f"({test} ? {where} : {kinds[load]}())" if own else where
             widening.zeroed[load] = {mask.name for mask in own}
         walk_along = partial(self._walk, node, loop, widening, pad)
         lines += [

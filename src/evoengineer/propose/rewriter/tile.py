@@ -7,19 +7,20 @@ and not stored, so that the inner loops need no tests for edges. Sizes are const
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from tree_sitter import Node
 
 from evoengineer.propose.rewriter.preloading import Preloading
 from evoengineer.propose.rewriter.staging import Side, Staging
 from evoengineer.propose.rewriter.widening import STEP, Coarse, Widening
+from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load, is_target, target_of
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.kernels import fresh_name
 from evoengineer.propose.syntax.nest import Dim, Nest
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
+
+_SHARED_BYTES = 49152  # that a block may have without asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,15 @@ def _template(parameters: Sequence[str]) -> str:
     return f"template <{', '.join(parameters)}>\n" if parameters else ""
 
 
-def tiled(source: str, nest: Nest, found: Dependence, schedule: Schedule) -> str:
-    """The text with a kernel that computes the nest by the schedule, and a launch that uses it."""
+def tiled(
+    source: str, nest: Nest, found: Dependence, schedule: Schedule, values: Mapping[str, int] | None = None
+) -> str:
+    """The text with a kernel that computes the nest by the schedule, and a launch that uses it. `values` are what is
+    known of the host's variables: a schedule that the launch would not use for them is refused."""
     printer = _Printer(source, nest, found, schedule)
     kernel = printer.kernel()
+    if printer.table_bytes(values or {}) > _SHARED_BYTES:
+        raise NotUnderstood("the operands do not fit into shared memory")
     definition, launch = nest.kernel.definition, nest.launch.statement
     return edited(
         source,
@@ -206,7 +212,9 @@ class _Printer:
             f'static_assert({each} <= 128, "outputs of a thread");\n',
         ]
         if self.shared:
-            lines.append(f'static_assert({" + ".join(self.shared)} <= 49152, "shared memory of a block");\n')
+            lines.append(
+                f'static_assert({" + ".join(self.shared)} <= {_SHARED_BYTES}, "shared memory of a block");\n'
+            )
         return "".join(lines) + "\n"
 
     def _body(self) -> str:
@@ -218,9 +226,7 @@ class _Printer:
         )
         stager = None
         if self.schedule.step:
-            stager = Staging(
-                self.nest, self._staged_sides(), f"{self.stem}_STEP", self.threads, self.shared
-            )
+            stager = Staging(self.nest, self._staged_sides(), f"{self.stem}_STEP", self.threads, self.shared)
         trips = dict(self.schedule.assumed)
         widening = Widening(self.nest, self.found, coarse, in_range, stager, self._fixed_nodes(), trips)
         if self.schedule.preload:
@@ -305,6 +311,16 @@ class _Printer:
             f"{STEP}}}\n"
         )
 
+    def table_bytes(self, values: Mapping[str, int]) -> int:
+        """Shared memory that preloaded operands take, where it is known; else 0."""
+        if self.preloading is None:
+            return 0
+        tiles = {self.constant(side.dim, "TILE"): side.threads * side.each for side in self.schedule.sides}
+        try:
+            return value_of(self.preloading.bytes_on_host(), {**values, **tiles})
+        except NotUnderstood:
+            return 0
+
     def launch(self) -> str:
         nest, launch = self.nest, self.nest.launch
         tiles = []
@@ -326,7 +342,7 @@ class _Printer:
         further = "".join(f", {text(each)}" for each in launch.further)
         if self.preloading is not None:
             size = self.preloading.bytes_on_host()
-            tests.append(f"{size} <= 49152")
+            tests.append(f"{size} <= {_SHARED_BYTES}")
             further = f", {size}" + "".join(f", {text(each)}" for each in launch.further[1:])
         grid = " * ".join(tiles)
         shape = f"<<<{grid}, {self.threads}{further}>>>({', '.join(arguments)});"

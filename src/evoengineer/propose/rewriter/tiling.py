@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
@@ -44,7 +44,7 @@ class Tiling:
         while streams:
             written, words = source, []
             for name in [*streams, *(name for name in latest if name not in streams)]:
-                tried = _next(written, name, streams, latest)
+                tried = _next(written, name, task, streams, latest)
                 if tried is not None:
                     written = tried
                     words.append(f"{name} in {latest[name].words}")
@@ -53,7 +53,11 @@ class Tiling:
 
 
 def _next(
-    source: str, name: str, streams: dict[str, Iterator[Schedule]], latest: dict[str, Schedule]
+    source: str,
+    name: str,
+    task: Task,
+    streams: dict[str, Iterator[Schedule]],
+    latest: dict[str, Schedule],
 ) -> str | None:
     """The text with a kernel tiled by the next schedule that is possible; the last one stays when all are tried."""
     while name in streams:
@@ -62,12 +66,12 @@ def _next(
             del streams[name]
             break
         try:
-            changed = _tiled(source, name, schedule)
+            changed = _tiled(source, name, task, schedule)
         except NotUnderstood:
             continue
         latest[name] = schedule
         return changed
-    return _tiled(source, name, latest[name]) if name in latest else None
+    return _tiled(source, name, task, latest[name]) if name in latest else None
 
 
 @lru_cache(maxsize=16)
@@ -76,10 +80,11 @@ def _analysis(source: str, name: str) -> tuple[Nest, Dependence]:
     return nest, analysed(source, nest)
 
 
-def _tiled(source: str, name: str, schedule: Schedule) -> str:
+def _tiled(source: str, name: str, task: Task, schedule: Schedule) -> str:
     if schedule.parts > 1:
         source, name = split(source, _analysis(source, name)[0], schedule.parts)
-    return tiled(source, *_analysis(source, name), schedule)
+    nest, dependence = _analysis(source, name)
+    return tiled(source, nest, dependence, schedule, host_values(nest.launch, task.arguments))
 
 
 def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedule]:
@@ -90,12 +95,33 @@ def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedu
         return
     values = host_values(nest.launch, task.arguments)
     special = _assumed(nest, assumptions(nest), values)
+    possible = _Possible(source, nest, dependence)
     ranked = [
         (place * random.uniform(0.3, 1.7), schedule)
-        for place, schedule in enumerate(_fitting(nest, dependence, schedules(nest, dependence), values))
+        for place, schedule in enumerate(
+            _fitting(nest, dependence, filter(possible, schedules(nest, dependence, dict(special))), values)
+        )
     ]
     for _, schedule in sorted(ranked, key=lambda each: each[0]):
         yield replace(schedule, assumed=special) if special and random.random() < 0.85 else schedule
+
+
+class _Possible:
+    """Whether operands can be staged, or preloaded, in tiles along these dimensions: tried once for all sizes."""
+
+    def __init__(self, source: str, nest: Nest, dependence: Dependence) -> None:
+        self.source, self.nest, self.dependence = source, nest, dependence
+        self._known: dict[tuple[bool, bool, tuple[str, ...]], bool] = {}
+
+    def __call__(self, schedule: Schedule) -> bool:
+        key = (schedule.step > 0, schedule.preload, tuple(side.dim for side in schedule.sides))
+        if key not in self._known:
+            try:
+                tiled(self.source, self.nest, self.dependence, schedule)
+                self._known[key] = True
+            except NotUnderstood:
+                self._known[key] = False
+        return self._known[key]
 
 
 def _assumed(nest: Nest, names: tuple[str, ...], values: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -126,7 +152,7 @@ def _value(nest: Nest, expression: str, values: dict[str, int]) -> int | None:
 
 
 def _fitting(
-    nest: Nest, dependence: Dependence, found: Iterator[Schedule], values: dict[str, int]
+    nest: Nest, dependence: Dependence, found: Iterable[Schedule], values: dict[str, int]
 ) -> Iterator[Schedule]:
     """Schedules whose tiles are not much larger than the outputs; those that leave few blocks come last."""
     groups = [(each.dim, _value(nest, each.size, values)) for each in dependence.groups.values()]

@@ -39,7 +39,9 @@ from evoengineer.propose.syntax.tree import (
 )
 
 STEP = "    "
-_COPIES = 64  # of innermost statements, by unrolled loops: more is slow to compile and leaves the instruction cache
+_COPIES = (
+    64  # of innermost statements, by unrolled loops: more is slow to compile and leaves the instruction cache
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,10 @@ class Widening:
         kind = text(field(node, "type"))
         if kind == "auto":
             raise NotUnderstood("a variable of type auto")
-        pointer = any("*" in text(each) for each in named(node) if each.type != "type_qualifier")
+        pointer = any(
+            (field(each, "declarator") if each.type == "init_declarator" else each).type == "pointer_declarator"
+            for each in named(node)
+        )
         constant = any(text(each) == "const" for each in named(node) if each.type == "type_qualifier")
         return f"const {kind}" if constant and pointer else kind
 
@@ -465,11 +470,7 @@ class Widening:
                 target = target_of(node)
                 if target is not None and target.type == "identifier":
                     changed.add(text(target))
-        return {
-            each.name: f"{each.name}_at"
-            for each in self.nest.kernel.parameters
-            if each.name in changed
-        }
+        return {each.name: f"{each.name}_at" for each in self.nest.kernel.parameters if each.name in changed}
 
     def _uses(self, name: str) -> bool:
         return any(text(each) == name for part in self.nest.body for each in walk(part))
