@@ -58,6 +58,7 @@ class Preloading:
                     continue
                 if table is not None:
                     widening.loads[load.id] = self._read(table)
+                    widening.tables[load.id] = table.kind
         if not self.tables:
             raise NotUnderstood("no operand to preload")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from evoengineer.propose.rewriter.tile import Schedule, Split
+from evoengineer.propose.rewriter.widening import counted
 from evoengineer.propose.syntax.dependence import Dependence, is_load, is_target, target_of
 from evoengineer.propose.syntax.nest import Nest
 from evoengineer.propose.syntax.tree import field, operator, text, walk
@@ -18,6 +19,14 @@ _SQUARES = (
     (8, 16, 8, 4),
     (16, 16, 2, 2),
     (16, 8, 1, 2),
+)
+# The same where outputs differ in how long they take: small tiles even that out.
+_SMALL_SQUARES = (
+    (8, 8, 4, 4),
+    (16, 8, 4, 4),
+    (16, 16, 2, 2),
+    (16, 16, 4, 4),
+    (16, 8, 4, 8),
 )
 # Threads along the fastest dimension only, and outputs of each along both.
 _STRIPS = (
@@ -48,8 +57,9 @@ def schedules(nest: Nest, found: Dependence, assumed: Mapping[str, int]) -> Iter
     shared = {dim.name: _shared_loads(nest, found, dim.name, fastest) for dim in nest.dims[1:]}
     others = sorted((name for name in shared if shared[name] > 0), key=lambda name: -shared[name])
     strides = _strides(nest, found, assumed)
+    squares = _SMALL_SQUARES if _is_uneven(nest, found) else _SQUARES
     for other in others[:2]:
-        yield from _squares(fastest, other, (16, 8))
+        yield from _squares(squares, fastest, other, (16, 8))
         second = nest.dims[1].name
         for preload in (True, False):
             planes = _PLANES if second != other else ()
@@ -63,11 +73,11 @@ def schedules(nest: Nest, found: Dependence, assumed: Mapping[str, int]) -> Iter
                 )
                 yield Schedule(sides, preload=preload, edges_apart=True)
             for threads, first, last in _STRIPS if second == other or not preload else ():
-                sides = (Split(fastest, threads, first, fastest in strides), Split(other, 1, last, True))
-                yield Schedule(sides, preload=preload, edges_apart=True)
+                strip = (Split(fastest, threads, first, fastest in strides), Split(other, 1, last, True))
+                yield Schedule(strip, preload=preload, edges_apart=True)
     for other in others[:2]:
-        yield from _squares(fastest, other, (0,))
-    if not others:
+        yield from _squares(squares, fastest, other, (0,))
+    if not others and (len(nest.dims) > 1 or not _has_loop(nest)):
         for threads, each in _LINES:
             for adjacent in (False, True):
                 yield Schedule((Split(fastest, threads, each, adjacent),))
@@ -89,8 +99,25 @@ def _strides(nest: Nest, found: Dependence, assumed: Mapping[str, int]) -> dict[
     return {dim: value for dim, value in strides.items() if value > 1}
 
 
-def _squares(fastest: str, other: str, steps: tuple[int, ...]) -> Iterator[Schedule]:
-    for across, along, first, last in _SQUARES:
+def _has_loop(nest: Nest) -> bool:
+    return any(node.type == "for_statement" for statement in nest.body for node in walk(statement))
+
+
+def _is_uneven(nest: Nest, found: Dependence) -> bool:
+    """Whether outputs differ in how many iterations they take."""
+    loops = [
+        loop
+        for statement in nest.body
+        for node in walk(statement)
+        if node.type == "for_statement" and (loop := counted(node)) is not None
+    ]
+    return any(found.of(loop.first, loop.last) for loop in loops)
+
+
+def _squares(
+    squares: Sequence[tuple[int, int, int, int]], fastest: str, other: str, steps: tuple[int, ...]
+) -> Iterator[Schedule]:
+    for across, along, first, last in squares:
         for adjacent in (True, False):
             sides = (Split(fastest, across, first, adjacent), Split(other, along, last, True))
             for step in steps:

@@ -34,7 +34,7 @@ class Tiling:
         "independent work to hide latency; staged operands are loaded once for the whole block."
     )
     treats: tuple[str, ...] = ("l1_bound", "l2_bound", "issue_bound", "latency_bound", "uncoalesced")
-    weight: float = 4.0  # it changes more than a constant does
+    weight: float = 8.0  # it changes more than a constant does
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:

@@ -102,6 +102,7 @@ class Widening:
         self.fixed = fixed or {}
         self.trips = trips or {}
         self.loads = dict(self.fixed)  # expressions that are written otherwise, by node: staged loads, too
+        self.tables: dict[int, str] = {}  # types of loads that can be made whatever the masks are, by node
         self.zeroed: dict[int, set[str]] = {}  # loads that count as zero where these masks are off, by node
         self._fresh = 0
         self._types = {each.name: each.type for each in nest.kernel.parameters}
@@ -133,16 +134,29 @@ class Widening:
         self._fresh += 1
         return f"{stem}_{self._fresh}"
 
-    def over(self, dims: Dims, statement: str, pad: str) -> str:
-        """The statement for every output along these dimensions."""
+    def over(self, dims: Dims, statement: str, pad: str, masks: tuple[Mask, ...] = ()) -> str:
+        """The statement for every output along these dimensions that all masks are on for. A mask over other
+        dimensions holds for some output, or the code would not be reached."""
         lines = []
-        for each in self.coarse:
-            if each.dim in dims:
-                lines += [
-                    f"{pad}#pragma unroll\n",
-                    f"{pad}for (int {each.index} = 0; {each.index} < {each.factor}; ++{each.index})\n",
-                ]
+        tests = [mask for mask in masks if mask.dims <= dims]
+        tested = NONE.union(*(mask.dims for mask in tests))
+        for group in (
+            dims & tested,
+            dims - tested,
+        ):  # a test is made once for all that it does not tell apart
+            for each in self.coarse:
+                if each.dim in group:
+                    lines += [
+                        f"{pad}#pragma unroll\n",
+                        f"{pad}for (int {each.index} = 0; {each.index} < {each.factor}; ++{each.index})\n",
+                    ]
+                    pad += STEP
+            if tests:
+                lines.append(
+                    f"{pad}if ({' && '.join(mask.name + self.indices(mask.dims) for mask in tests)})\n"
+                )
                 pad += STEP
+                tests = []
         return "".join(lines) + f"{pad}{statement}\n"
 
     def expression(self, node: Node, loads: dict[int, str] | None = None) -> str:
@@ -217,7 +231,8 @@ class Widening:
         if kind == "auto":
             raise NotUnderstood("a variable of type auto")
         pointer = any(
-            (field(each, "declarator") if each.type == "init_declarator" else each).type == "pointer_declarator"
+            (field(each, "declarator") if each.type == "init_declarator" else each).type
+            == "pointer_declarator"
             for each in named(node)
         )
         constant = any(text(each) == "const" for each in named(node) if each.type == "type_qualifier")
@@ -229,8 +244,7 @@ class Widening:
         hoisted, loads = self._hoist(value, dims, pad, masks)
         if sign == "+=" and self._is_zero_if_masked(value, loads, masks):
             masks = tuple(mask for mask in masks if not mask.edge)
-        guard = self._guard(masks, dims)
-        return hoisted + self.over(dims, f"{guard}{target} {sign} {self.expression(value, loads)};", pad)
+        return hoisted + self.over(dims, f"{target} {sign} {self.expression(value, loads)};", pad, masks)
 
     def _is_zero_if_masked(self, value: Node, loads: dict[int, str], masks: tuple[Mask, ...]) -> bool:
         """Whether the value is a product with a load that counts as zero where any mask is off, as libraries pad
@@ -264,7 +278,7 @@ class Widening:
             dims = self.narrow(self.dependence.dims.get(text(target), NONE))
             written = self.names().get(text(target), text(target))
             if inner.type == "update_expression":
-                return self.over(dims, f"{self._guard(masks, dims)}{written} {operator(inner)[0]}= 1;", pad)
+                return self.over(dims, f"{written} {operator(inner)[0]}= 1;", pad, masks)
             return self._assign(written, operator(inner), field(inner, "right"), dims, pad, masks)
         return self._store(inner, target, pad, masks)
 
@@ -334,17 +348,17 @@ class Widening:
             for each in self.outer_loads(statement)
         )
 
-    def _guard(self, masks: tuple[Mask, ...], dims: Dims) -> str:
-        """The masks of a statement. One over other dimensions holds for some output: the code is reached."""
-        tests = [mask.name + self.indices(mask.dims) for mask in masks if mask.dims <= dims]
-        return f"if ({' && '.join(tests)}) " if tests else ""
-
     def _hoist(
         self, value: Node, dims: Dims, pad: str, masks: tuple[Mask, ...]
     ) -> tuple[str, dict[int, str]]:
         """Loads that depend on fewer dimensions, made once before the statement."""
         printed, loads = "", {}
         for node in self.outer_loads(value):
+            if node.id in self.tables and (own := self.dims_of(node)) != dims:
+                name = self.fresh("value")
+                printed += f"{pad}{self.tables[node.id]} {name}{self.sizes(own)};\n"
+                printed += self.over(own, f"{name}{self.indices(own)} = {self.loads[node.id]};", pad)
+                loads[node.id] = name + self.indices(own)
             if node.id in self.loads:
                 continue
             own = self.dims_of(node)
@@ -391,7 +405,7 @@ class Widening:
             return self._split_loop(node, pad, masks)
         opening = render_header(node, body, self.names(), self.loads)
         factor, _ = self._unrolling(node)
-        unroll = f"{pad}#pragma unroll {factor}\n" if factor > 1 else ""
+        unroll = f"{pad}#pragma unroll (ASSUMED ? {factor} : 1)\n" if factor > 1 else ""
         printed = self.sequence(statements_of(body), pad + STEP, masks)
         return f"{unroll}{pad}{opening} {{\n{printed}{pad}}}\n"
 
