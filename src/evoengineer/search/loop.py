@@ -118,20 +118,22 @@ class Loop:
         return Result(ending, reason, self.progress)
 
     def _tune(self) -> None:
-        """Turn the knobs of the best kernel, unless the run was halted."""
+        """Turn the knobs of promising kernels, unless the run was halted."""
         best = self.state.best
         if self.options.tune == 0 or best is None or self._stop.is_set():
             return
         tuned = tune(
-            best,
+            self.state.fastest,
             self.options.tune,
             self.state.seed,
             self.judge,
             self.journal,
+            known=(each.source for each in self.state.tried),
             stopped=lambda: self._interrupted or self.budget.out_of_time(),
             on_tuned=lambda each: self.observer.tuned(each, self.progress),
         )
-        self.progress.best = tuned
+        if tuned is not None and tuned.time_us < best.time_us:
+            self.progress.best = tuned
         if self._interrupted:
             self._halt(Ending.INTERRUPTED, "interrupted; `resume` continues")
 

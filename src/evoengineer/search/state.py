@@ -33,6 +33,7 @@ _REPAIRABLE = frozenset({
     Outcome.DISHONEST,
 })  # fmt: skip
 _MOST_FAILURES = 8  # waiting to be repaired; older ones are given up
+_MOST_FASTEST = 16
 _MOST_TRIED = 60  # lines of the list of everything tried; older ones are counted only
 
 
@@ -47,6 +48,7 @@ class SearchState:
         self.insights = InsightBook()
         self.credit = Credit()
         self.best: Member | None = None
+        self.fastest: list[Member] = []  # a few, for the tuner
         self.settled_count = 0  # the baseline not counted
         self._similar = SimilarKernels()
         self._failures: deque[Failure] = deque(maxlen=_MOST_FAILURES)
@@ -211,6 +213,9 @@ class SearchState:
             self._similar.add(member)
         if member.beats(self.best):
             self.best = member
+        self.fastest.append(member)
+        self.fastest.sort(key=lambda each: (each.time_us, each.number))
+        del self.fastest[_MOST_FASTEST:]
 
 
 def member_of(settled: Settled) -> Member | None:

@@ -18,7 +18,7 @@ from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.nest import Nest, nest_of
 from evoengineer.propose.syntax.tree import NotUnderstood, text
 
-_LARGEST_ASSUMED = 16  # a loop of more iterations is not worth unrolling whole
+_LARGEST_ASSUMED = 64  # larger ones gain nothing from being known when the kernel is compiled
 _FEW_BLOCKS = 64  # less leaves most of a card idle
 _ENOUGH_BLOCKS = 192  # for a sum in parts
 _SHORT = 32  # iterations of a part of a sum, at least

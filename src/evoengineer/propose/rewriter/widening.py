@@ -406,6 +406,8 @@ class Widening:
         opening = render_header(node, body, self.names(), self.loads)
         factor, _ = self._unrolling(node)
         unroll = f"{pad}#pragma unroll (ASSUMED ? {factor} : 1)\n" if factor > 1 else ""
+        if factor == 1 and self._has_known_course(node):
+            unroll = f"{pad}#pragma unroll 1\n"  # the compiler would, since it knows how long the loop is
         printed = self.sequence(statements_of(body), pad + STEP, masks)
         return f"{unroll}{pad}{opening} {{\n{printed}{pad}}}\n"
 
