@@ -39,9 +39,8 @@ from evoengineer.propose.syntax.tree import (
 )
 
 STEP = "    "
-_COPIES = (
-    64  # of innermost statements, by unrolled loops: more is slow to compile and leaves the instruction cache
-)
+# Of innermost statements, by unrolled loops: more is slow to compile and leaves the instruction cache.
+_COPIES = 40
 
 
 @dataclass(frozen=True, slots=True)
