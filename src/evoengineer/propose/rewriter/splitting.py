@@ -79,94 +79,99 @@ def _declared(node: Node) -> Node:
 
 def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
     """The text with the sum in parts, and the name of the kernel that computes them."""
-    found = sum_of(nest)
-    kernel, launch = nest.kernel, nest.launch
-    grid = dimensions(launch.grid)
-    if (
-        nest.linear is not None
-        or len(grid) > 2
-        or any(dim.grid for dim in nest.dims)
-        or "blockIdx.z" in source
-    ):
+    if nest.linear is not None or any(dim.grid for dim in nest.dims) or "blockIdx.z" in source:
         raise NotUnderstood("no axis of the grid is free")
-    tensor = next(
-        (match["tensor"] for each in reversed(launch.arguments) if (match := _DATA.search(text(each)))), None
-    )
-    if tensor is None:
-        raise NotUnderstood("no tensor to take the options of the workspace from")
-    name = {
-        wanted: fresh_name(source, wanted)
-        for wanted in (f"{kernel.name}_part", f"{kernel.name}_sum", f"{kernel.name.upper()}_PARTS",
-                       "part", "parts", "chunk", "begin", "end", "whole")
-    }  # fmt: skip
-    first, second, constant = list(name.values())[:3]
-    place = size = ""
-    for dim in reversed(nest.dims):
-        extent = f"static_cast<int64_t>({dim.extent})"
-        place = f"({place}) * {extent} + {dim.name}" if place else dim.name
-        size = f"{size} * {extent}" if size else extent
-    at = f"{name['parts']}[static_cast<int64_t>({name['part']}) * ({size}) + {place}]"
-    head = ", ".join(each.declaration for each in kernel.parameters)
-    low, high = text(found.loop.first), found.loop.end(text(found.loop.last))
-    kind = found.loop.type
-    store = next(each for each in reversed(nest.body) if each.type == "expression_statement")
-    if nest.body[-1] != store or found.statement.start_byte > store.start_byte:
-        raise NotUnderstood("the sum is not what is stored at the end")
-    begin = (
-        f"const {kind} {name['begin']} = {low} + {name['part']} * {name['chunk']};\n{STEP}"
-        f"const {kind} {name['end']} = min(static_cast<{kind}>({high}), "
-        f"static_cast<{kind}>({name['begin']} + {name['chunk']}));\n{STEP}"
-    )
-    test = field(found.statement, "condition")
-    behind = [each for each in nest.body if each.start_byte > found.statement.end_byte]
-    partial = _body(
-        source,
-        kernel.body,
-        [
-            Edit(
-                kernel.body.start_byte + 1,
-                kernel.body.start_byte + 1,
-                f"\n{STEP}int {name['part']} = blockIdx.z;",
-            ),
-            replacing(found.start, "0.0f"),
-            Edit(found.statement.start_byte, found.statement.start_byte, begin),
-            replacing(found.loop.first, name["begin"]),
-            replacing(test, f"{found.loop.name} < {name['end']}"),
-            *(replacing(each, "") for each in behind[:-1]),
-            replacing(store, f"{at} = {found.name};"),
-        ],
-    )
-    added = (
-        f"for (int {name['part']} = 0; {name['part']} < {constant}; ++{name['part']}) {found.name} += {at};"
-    )
-    total = _body(source, kernel.body, [replacing(found.statement, added)])
-    arguments = ", ".join(text(each) for each in launch.arguments)
-    further = "".join(f", {text(each)}" for each in launch.further)
-    sizes = " * ".join(f"static_cast<int64_t>({nest.on_host(dim.extent)})" for dim in nest.dims)
-    count = f"({nest.on_host(high)} - ({nest.on_host(low)}) + {constant} - 1) / {constant}"
-    block = text(launch.block)
-    shape = f"dim3({', '.join((*grid, '1')[:2])}, {constant})"
-    data = f"{name['whole']}.data_ptr<float>()"
-    calls = (
-        f"auto {name['whole']} = torch::empty({{{constant} * {sizes}}}, {tensor}.options());\n{STEP}"
-        f"{first}<<<{shape}, {block}{further}>>>({arguments}, {data}, {count});\n{STEP}"
-        f"{second}<<<{text(launch.grid)}, {block}{further}>>>({arguments}, {data});"
-    )
-    new = (
-        f"\n\nconstexpr int {constant} = {parts};\n\n"
-        f"__global__ void {first}({head}, float* {name['parts']}, int {name['chunk']}) {partial}\n\n"
-        f"__global__ void {second}({head}, const float* {name['parts']}) {total}"
-    )
-    definition, statement = kernel.definition, launch.statement
+    printer = _Printer(source, nest)
+    definition, statement = nest.kernel.definition, nest.launch.statement
+    calls = printer.launches()
     if statement.parent is None or statement.parent.type != "compound_statement":
         calls = f"{{\n{STEP}{calls}\n{STEP}}}"
-    return (
-        edited(source, [Edit(definition.end_byte, definition.end_byte, new), replacing(statement, calls)]),
-        first,
+    kernels = f"\n\nconstexpr int {printer.count} = {parts};\n\n{printer.partial()}\n\n{printer.total()}"
+    text_after = edited(
+        source, [Edit(definition.end_byte, definition.end_byte, kernels), replacing(statement, calls)]
     )
+    return text_after, printer.first
 
 
-def _body(source: str, body: Node, edits: list[Edit]) -> str:
+class _Printer:
+    """The two kernels and their launches."""
+
+    def __init__(self, source: str, nest: Nest) -> None:
+        self.nest, self.sum = nest, sum_of(nest)
+        name = nest.kernel.name
+        self.first, self.second = (fresh_name(source, f"{name}_{part}") for part in ("part", "sum"))
+        self.count = fresh_name(source, f"{name.upper()}_PARTS")
+        self.part, self.parts, self.chunk, self.begin, self.end, self.workspace = (
+            fresh_name(source, wanted) for wanted in ("part", "parts", "chunk", "begin", "end", "workspace")
+        )
+        self.low, self.high = text(self.sum.loop.first), self.sum.loop.end(text(self.sum.loop.last))
+        self.head = ", ".join(each.declaration for each in nest.kernel.parameters)
+
+    @property
+    def place(self) -> str:
+        """Where a part of an output lies in the workspace."""
+        index, size = "", ""
+        for dim in reversed(self.nest.dims):
+            extent = f"static_cast<int64_t>({dim.extent})"
+            index = f"({index}) * {extent} + {dim.name}" if index else dim.name
+            size = f"{size} * {extent}" if size else extent
+        return f"{self.parts}[static_cast<int64_t>({self.part}) * ({size}) + {index}]"
+
+    def partial(self) -> str:
+        """The kernel with its loop from `begin` to `end`, which keeps what it has added."""
+        body, loop = self.nest.kernel.body, self.sum.loop
+        behind = [each for each in self.nest.body if each.start_byte > self.sum.statement.end_byte]
+        if not behind or behind[-1].type != "expression_statement":
+            raise NotUnderstood("the sum is not what is stored at the end")
+        bounds = (
+            f"const {loop.type} {self.begin} = {self.low} + {self.part} * {self.chunk};\n{STEP}"
+            f"const {loop.type} {self.end} = min(static_cast<{loop.type}>({self.high}), "
+            f"static_cast<{loop.type}>({self.begin} + {self.chunk}));\n{STEP}"
+        )
+        inside, before = body.start_byte + 1, self.sum.statement.start_byte
+        changed = _body(
+            body,
+            [
+                Edit(inside, inside, f"\n{STEP}int {self.part} = blockIdx.z;"),
+                replacing(self.sum.start, "0.0f"),
+                Edit(before, before, bounds),
+                replacing(loop.first, self.begin),
+                replacing(field(self.sum.statement, "condition"), f"{loop.name} < {self.end}"),
+                *(replacing(each, "") for each in behind[:-1]),
+                replacing(behind[-1], f"{self.place} = {self.sum.name};"),
+            ],
+        )
+        return f"__global__ void {self.first}({self.head}, float* {self.parts}, int {self.chunk}) {changed}"
+
+    def total(self) -> str:
+        """The kernel with a loop over the parts in place of its own."""
+        counter = f"int {self.part} = 0; {self.part} < {self.count}; ++{self.part}"
+        added = f"for ({counter}) {self.sum.name} += {self.place};"
+        changed = _body(self.nest.kernel.body, [replacing(self.sum.statement, added)])
+        return f"__global__ void {self.second}({self.head}, const float* {self.parts}) {changed}"
+
+    def launches(self) -> str:
+        nest, launch = self.nest, self.nest.launch
+        grid = dimensions(launch.grid)
+        if len(grid) > 2:
+            raise NotUnderstood("no axis of the grid is free")
+        tensors = [match["tensor"] for each in launch.arguments if (match := _DATA.search(text(each)))]
+        if not tensors:
+            raise NotUnderstood("no tensor to take the options of the workspace from")
+        sizes = " * ".join(f"static_cast<int64_t>({nest.on_host(dim.extent)})" for dim in nest.dims)
+        length = f"{nest.on_host(self.high)} - ({nest.on_host(self.low)})"
+        arguments = ", ".join(text(each) for each in launch.arguments)
+        arguments += f", {self.workspace}.data_ptr<float>()"
+        further = "".join(f", {text(each)}" for each in launch.further)
+        shape = f"dim3({', '.join((*grid, '1')[:2])}, {self.count}), {text(launch.block)}{further}"
+        return (
+            f"auto {self.workspace} = torch::empty({{{self.count} * {sizes}}}, {tensors[-1]}.options());\n{STEP}"
+            f"{self.first}<<<{shape}>>>({arguments}, ({length} + {self.count} - 1) / {self.count});\n{STEP}"
+            f"{self.second}<<<{text(launch.grid)}, {text(launch.block)}{further}>>>({arguments});"
+        )
+
+
+def _body(body: Node, edits: list[Edit]) -> str:
     """A kernel's body with changes."""
     moved = [
         Edit(each.start - body.start_byte, each.end - body.start_byte, each.replacement) for each in edits
