@@ -41,7 +41,9 @@ def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:
         else:
             found[file] = f"no baseline: {answer['error']}"
             del folders[file]
-    verdicts = judge_baselines([str(folder) for folder in folders.values()], JudgeOptions(workers=1, run_seed=_SEED))
+    verdicts = judge_baselines(
+        [str(folder) for folder in folders.values()], JudgeOptions(workers=1, run_seed=_SEED)
+    )
     for file, folder in folders.items():
         verdict = verdicts[str(folder)]
         found[file] = f"{verdict.outcome}: {verdict.summary}"

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 import evoengineer
 from evoengineer.propose.rewriter.change import Task
+from evoengineer.propose.rewriter.splitting import split
 from evoengineer.propose.rewriter.tile import Schedule, Split, analysed, tiled
 from evoengineer.propose.rewriter.tiling import Tiling
 from evoengineer.propose.syntax.host import host_values
@@ -41,19 +43,92 @@ def test_tiles_of_kernels_outside_the_suites_are_code(each: Specimen) -> None:
         assert not any(node.type == "ERROR" for node in walk(parse(plain).root_node))
 
 
-@pytest.mark.parametrize("name", ["squared_distances", "causal_scores", "band_product", "blur"])
-def test_tiles_are_right_at_every_edge(name: str) -> None:
-    """Masks, loops whose bounds differ between outputs, halos, and staged operands, judged in full."""
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("squared_distances", {"step": 8}),
+        ("causal_scores", {"preload": True, "edges_apart": True}),
+        ("band_product", {}),
+        ("band_product", {"step": 8}),
+        ("blur", {"edges_apart": True}),
+        ("gemm_bias_relu", {"step": 8, "parts": 4}),
+    ],
+)
+def test_tiles_are_right_at_every_edge(name: str, how: dict[str, Any]) -> None:
+    """Masks, loops whose bounds differ between outputs, halos, staged and preloaded operands, sums in parts; judged in
+    full."""
     specimen = next(each for each in CORPUS if each.name == name)
-    kernel = kernels(specimen.source)[0]
-    nest = nest_of(specimen.source, kernel)
-    found = analysed(specimen.source, nest)
+    source, kernel = specimen.source, kernels(specimen.source)[0]
+    nest = nest_of(source, kernel)
     fastest, other = nest.dims[0].name, nest.dims[1].name
+    if "parts" in how:
+        source, part = split(source, nest, how["parts"])
+        nest = nest_of(source, next(each for each in kernels(source) if each.name == part))
     sides = (Split(fastest, 8, 2), Split(other, 4, 4, adjacent=True))
-    step = 8 if name == "squared_distances" else 0
-    text = tiled(specimen.source, nest, found, Schedule(sides, step))
+    text = tiled(source, nest, analysed(source, nest), Schedule(sides, **how))
     verdict = evoengineer.judge(text, specimen.problem)
     assert verdict.outcome == "valid", verdict.evidence
+
+
+def disguised(source: str) -> str:
+    """Other names, another layout, sizes of blocks and the start of sums behind macros."""
+    for old, new in (("filter", "q7"), ("column", "zz"), ("row", "rr"), ("channel", "c_c"), ("sum", "acc"),
+                     ("conv2d", "f"), ("conv_transpose2d", "g"), ("plane", "from_"), ("taps", "with_")):  # fmt: skip
+        source = re.sub(rf"\b{old}\b", new, source)
+    source = source.replace(" = ", "\n=\n").replace("0.0f", "ZERO").replace("= 256", "= BLOCK_SIZE")
+    return "#define ZERO 0.0f\n#define BLOCK_SIZE 256\n" + source
+
+
+@pytest.mark.parametrize("name", ["conv2d_square_input_square_kernel", "conv_transpose2d_strided_padded"])
+def test_a_disguised_convolution_is_tiled_alike(name: str) -> None:
+    source = (SUITE / "convolution" / name / "baseline.cu").read_text()
+    sizes = (
+        "x: float32 tensor [8, 16, 32, 32]", "weight: float32 tensor [16, 16, 3, 3]",
+        *(("bias: float32 tensor [16]",) if "transpose" in name else ()), "stride: int 1", "padding: int 1",
+        "output_padding: int 0",
+    )  # fmt: skip
+    plain, other = (
+        list(Tiling().changes(text, Task(sizes), Random(0))) for text in (source, disguised(source))
+    )
+    assert len(plain) == len(other) > 20
+    assert [each.what.split(", ")[1:] for each in plain] == [each.what.split(", ")[1:] for each in other]
+    assert "preloaded" in plain[0].what
+    assert "table_bytes" in plain[0].source
+
+
+def test_an_operand_that_does_not_fit_into_shared_memory_is_not_preloaded() -> None:
+    for channels, fits in ((16, True), (1024, False)):
+        sizes = (f"x: float32 tensor [8, {channels}, 56, 56]", f"weight: float32 tensor [64, {channels}, 3, 3]",
+                 "stride: int 1", "padding: int 1")  # fmt: skip
+        found = [each.what for each in Tiling().changes(CONVOLUTION, Task(sizes), Random(0))]
+        assert found
+        assert any("preloaded" in what for what in found) == fits
+
+
+def test_groups_share_what_all_their_outputs_read() -> None:
+    """`filter / group_filters` is one number in a tile whose side divides the size of a group."""
+    source = (SUITE / "convolution/conv_transpose2d_strided_padded_dilated_grouped/baseline.cu").read_text()
+    nest = nest_of(source, kernels(source)[0])
+    found = analysed(source, nest)
+    assert found.dims["x"] == {"image"}
+    sides = (Split("column", 32, 1), Split("filter", 1, 8, adjacent=True))
+    text = tiled(source, nest, found, Schedule(sides))
+    assert "(s.group_filters) % CONV_TRANSPOSE2D_TILED_FILTER_TILE == 0" in text
+
+
+def test_a_long_sum_is_shared_by_more_blocks_where_there_are_few() -> None:
+    sizes = ("a: float32 tensor [128, 9000]", "b: float32 tensor [9000, 128]")
+    source = (SUITE / "matmul/large_k/baseline.cu").read_text()
+    assert "parts" in next(iter(Tiling().changes(source, Task(sizes), Random(0)))).what
+    enough = tuple(each.replace("128", "2048") for each in sizes)
+    assert not any("parts" in each.what for each in Tiling().changes(source, Task(enough), Random(0)))
+
+
+def test_all_kernels_of_a_text_are_tiled_together() -> None:
+    source = (SUITE / "convolution/conv2d_depthwise_separable/baseline.cu").read_text()
+    change = next(iter(Tiling().changes(source, Task(), Random(0))))
+    assert "depthwise_conv2d_tiled" in change.source
+    assert "pointwise_conv2d_tiled" in change.source
 
 
 def test_a_copy_with_other_names_and_layout_is_tiled_alike() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.search.runs import Answers, Outcomes, evolve
@@ -16,7 +17,8 @@ from evoengineer.propose.syntax.knobs import knobs
 from evoengineer.search.endings import Ending, LoopOptions
 from evoengineer.search.loop import Loop
 from evoengineer.search.progress import Progress, Silent
-from evoengineer.search.records import Tuned
+from evoengineer.search.records import Member, Tuned
+from evoengineer.search.tuning import promising
 
 KNOBS = "constexpr int RUN_THREADS = 256;\nconstexpr int RUN_EACH = 8;\n"
 
@@ -109,3 +111,28 @@ def test_a_kernel_that_was_parametrised_is_tuned_when_the_best_has_no_knobs(tmp_
     assert summary.tuned == 8
     assert (summary.best_us, done.result.progress.best and done.result.progress.best.time_us) == (40.0, 40.0)
     assert done.rows("operator", f"number = {summary.best_number}") == [("parametrise",)]
+
+
+def test_kernels_that_differ_in_more_than_settings_are_all_turned(tmp_path: Path) -> None:
+    """The best as written need not be the best as turned: here the second starts far from its own optimum."""
+
+    def answer(request: Request) -> str:
+        first = "constexpr int RUN_THREADS = 32;\n" if request.number == 1 else KNOBS.replace("256", "128")
+        return reply_text(first + kernel(f"k{request.number % 2}", time="knobs"), "k", "why")
+
+    outcomes = evolve(
+        tmp_path, Answers(answer), trials=2, judge=KnobJudge(), options=LoopOptions(tune=14), method="free"
+    )
+    rows = outcomes.archive.connection.execute("SELECT number, count(*) FROM tunings GROUP BY number")
+    assert dict(map(tuple, rows)).keys() == {1, 2}
+    assert all(count == 1 for count in outcomes.judge.judged.values()), "nothing is judged twice"
+
+
+def test_few_evaluations_go_to_the_best_alone() -> None:
+    members = [
+        Member(number, KNOBS + kernel(f"k{number}"), "", "", time_us, (time_us, time_us), None)
+        for number, time_us in ((1, 12.0), (2, 10.0), (3, 11.0), (4, 99.0))
+    ]
+    again = replace(members[1], number=5, source=members[1].source.replace("= 8", "= 4"), time_us=10.5)
+    assert [each.number for each in promising([*members, again], 5)] == [2]
+    assert [each.number for each in promising([*members, again], 20)] == [2, 3, 1]

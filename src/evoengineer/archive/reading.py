@@ -153,8 +153,8 @@ def summary(archive: Archive, run: str) -> RunSummary:
     ).fetchone()[0]
     bests = {row["run"]: row for row in db.execute(_BEST + " AND run = ? GROUP BY run", (record.id,))}
     tunings = {row["run"]: row for row in db.execute(_TUNED + " WHERE run = ? GROUP BY run", (record.id,))}
-    found = _summary(record, totals, outcomes, attempts, {record.id: spent or 0.0}, bests, tunings)
-    return replace(found, models=models(archive, record.id))
+    whole = _summary(record, totals, outcomes, attempts, {record.id: spent or 0.0}, bests, tunings)
+    return replace(whole, models=models(archive, record.id))
 
 
 def models(archive: Archive, run: str) -> tuple[ModelTotals, ...]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _METHODS = "free,insight,full"
 # Each cell has its own, or the limits hold for the whole experiment.
 _PER_CELL = (
-    "method", "model", "escalate", "replay", "rewriter", "match", "record", "max_cost", "max_tokens_total", "max_seconds",
+    "method", "model", "escalate", "replay", "rewriter", "match", "record", "max_cost", "max_tokens_total",
+    "max_seconds",
 )  # fmt: skip
 
 

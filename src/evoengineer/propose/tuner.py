@@ -20,8 +20,10 @@ _DRAWS = 200
 class Tuner:
     """Asked for settings and told their times; the same answers give the same questions."""
 
-    def __init__(self, source: str, time_us: float, seed: int) -> None:
+    def __init__(self, source: str, time_us: float, seed: int, known: set[str] | None = None) -> None:
+        """`known` are texts that need no evaluation any more; those that are asked for are added."""
         self.source = source
+        self._known = set() if known is None else known
         self.knobs = knobs(source)
         self._random = Random(f"{seed}:tune")
         self._best: Setting = tuple((knob.name, knob.value) for knob in self.knobs)
@@ -35,7 +37,11 @@ class Tuner:
             if setting in self._asked or not allowed(self.source, dict(setting)):
                 continue
             self._asked.add(setting)
-            asked.append(self.text(dict(setting)))
+            text = self.text(dict(setting))
+            if text in self._known:
+                continue
+            self._known.add(text)
+            asked.append(text)
             if len(asked) == count:
                 break
         return asked
@@ -73,6 +79,11 @@ def _steps(knob: Knob, value: int) -> list[int]:
         return []
     place = knob.values.index(value)
     return [each for each in knob.values[max(0, place - 1) : place + 2] if each != value]
+
+
+def skeleton(source: str) -> str:
+    """The text without the values of its knobs: the same for all of its settings."""
+    return with_settings(source, {knob.name: knob.values[0] for knob in knobs(source)})
 
 
 def changed_settings(before: str, after: str) -> dict[str, int]:

@@ -36,7 +36,7 @@ from evoengineer.search.progress import Observer, Progress, Silent
 from evoengineer.search.reading import read_reply
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Restored, Settled
 from evoengineer.search.state import SearchState, member_of
-from evoengineer.search.tuning import tunable, tune
+from evoengineer.search.tuning import tune
 from evoengineer.search.work import Work, kernel_id
 
 _TICK_SECONDS = 0.5
@@ -118,20 +118,21 @@ class Loop:
         return Result(ending, reason, self.progress)
 
     def _tune(self) -> None:
-        """Turn the knobs of the best kernel, or of one that was made for it, unless the run was halted."""
+        """Turn the knobs of promising kernels, unless the run was halted."""
         best = self.state.best
         if self.options.tune == 0 or best is None or self._stop.is_set():
             return
         tuned = tune(
-            tunable(best, self.state.parametrised),
+            self.state.fastest,
             self.options.tune,
             self.state.seed,
             self.judge,
             self.journal,
+            known=(each.source for each in self.state.tried),
             stopped=lambda: self._interrupted or self.budget.out_of_time(),
             on_tuned=lambda each: self.observer.tuned(each, self.progress),
         )
-        if tuned.beats(best):
+        if tuned is not None and tuned.time_us < best.time_us:
             self.progress.best = tuned
         if self._interrupted:
             self._halt(Ending.INTERRUPTED, "interrupted; `resume` continues")

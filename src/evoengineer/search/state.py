@@ -22,7 +22,7 @@ from evoengineer.search.embedding import SimilarKernels
 from evoengineer.search.guidance import View
 from evoengineer.search.insights import InsightBook, Use
 from evoengineer.search.methods import Method
-from evoengineer.search.operators import PARAMETRISE, REPAIR, Operator, Parents
+from evoengineer.search.operators import REPAIR, Operator, Parents
 from evoengineer.search.reading import EDITED
 from evoengineer.search.records import BASELINE_NUMBER, Failure, Kind, Member, Plan, Settled, Tried
 from evoengineer.search.task import Task
@@ -38,6 +38,7 @@ _REPAIRABLE = frozenset({
     Outcome.DISHONEST,
 })  # fmt: skip
 _MOST_FAILURES = 8  # waiting to be repaired; older ones are given up
+_MOST_FASTEST = 16
 _MOST_TRIED = 60  # lines of the list of everything tried; older ones are counted only
 
 
@@ -54,7 +55,7 @@ class SearchState:
         self.insights = InsightBook()
         self.credit = Credit()
         self.best: Member | None = None
-        self.parametrised: Member | None = None  # the fastest that `parametrise` gave
+        self.fastest: list[Member] = []  # a few, for the tuner
         self.settled_count = 0  # the baseline not counted
         self._similar = SimilarKernels()
         self._failures: deque[Failure] = deque(maxlen=_MOST_FAILURES)
@@ -181,8 +182,6 @@ class SearchState:
         if member is not None:
             self.population.add(member, plan.island)
             self._became_valid(member)
-            if plan.operator == PARAMETRISE.name and member.beats(self.parametrised):
-                self.parametrised = member
         elif depth < self.method.most_repairs:
             self._note_failure(settled, depth)
         for number in plan.insights:
@@ -252,6 +251,9 @@ class SearchState:
             self._similar.add(member)
         if member.beats(self.best):
             self.best = member
+        self.fastest.append(member)
+        self.fastest.sort(key=lambda each: (each.time_us, each.number))
+        del self.fastest[_MOST_FASTEST:]
 
 
 def member_of(settled: Settled) -> Member | None:

@@ -7,7 +7,7 @@ local names, so that any thread can load any element.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,6 +29,9 @@ from evoengineer.propose.syntax.tree import (
     walk,
 )
 
+Filling = Callable[
+    [str, str, bool], str
+]  # how a step of an operand is loaded: indentation, end of the loop, whole
 PADDING = 4  # elements after each row: writes along the rows hit different banks, and rows stay aligned
 
 
@@ -57,12 +60,12 @@ class Staging:
     def __call__(
         self, node: Node, loop: Loop, widening: Widening, pad: str, masks: tuple[Mask, ...]
     ) -> str | None:
-        if masks or not self._is_uniform(node, loop, widening):
+        if masks or not self._is_uniform(node, widening):
             return None
         statements = statements_of(field(node, "body"))
         if any(each.type not in ("declaration", "expression_statement") for each in statements):
             return None
-        definitions = _definitions(self.nest)
+        definitions = definitions_of(self.nest)
         tiles: list[tuple[Node, str, tuple[Side, ...], str]] = []
         for statement in statements:
             for load in widening.outer_loads(statement):
@@ -74,23 +77,24 @@ class Staging:
                     tiles.append((load, *staged))
         if not tiles:
             return None
-        return self._print(node, loop, widening, pad, tiles)
+        try:
+            return self._print(node, loop, widening, pad, tiles)
+        except NotUnderstood:
+            return None
 
-    def _is_uniform(self, node: Node, loop: Loop, widening: Widening) -> bool:
-        """Whether all threads of a block walk through the loop together."""
-        if widening.dependence.of(loop.first, loop.last):
-            return False
+    def _is_uniform(self, node: Node, widening: Widening) -> bool:
+        """Whether all threads of a block come to the loop together."""
         inner, outer = node, node.parent
         while outer is not None and outer != self.nest.kernel.body:
-            if outer.type == "if_statement" and widening.dependence.of(condition_of(outer)):
+            if outer.type == "if_statement" and widening.dims_of(condition_of(outer)):
                 # the guard around the whole computation is no longer there
                 return bool(inner in self.nest.body or outer.parent == self.nest.kernel.body)
             if outer.type == "for_statement":
                 header = [each for each in named(outer) if each != field(outer, "body")]
-                if widening.dependence.of(*header):
+                if widening.dims_of(*header):
                     return False
             for each in named(outer):
-                if ends_iteration(each) and widening.dependence.of(condition_of(each)):
+                if ends_iteration(each) and widening.dims_of(condition_of(each)):
                     return False
             inner, outer = outer, outer.parent
         return True
@@ -106,7 +110,7 @@ class Staging:
         if not kind or not sides or len(sides) == len(self.sides):
             return None
         replaced = {loop.name: f"{loop.name}_at", **{name: f"{name}_at" for name in known}}
-        address = _resolved(load, replaced, definitions, widening, known | {loop.name}, 0)
+        address = resolved(load, replaced, definitions, widening, 0)
         if f"{loop.name}_at" not in identifiers(parse(f"auto v = {address};").root_node):
             return None
         return kind, sides, address
@@ -119,11 +123,12 @@ class Staging:
         pad: str,
         tiles: list[tuple[Node, str, tuple[Side, ...], str]],
     ) -> str:
-        inner, deeper = pad + STEP, pad + STEP * 2
-        first, end = widening.expression(loop.first), loop.end(widening.expression(loop.last))
-        block, step = f"{loop.name}_block", f"{loop.name}_step"
-        lines, filling = [], []
+        inner = pad + STEP
+        lines: list[str] = []
+        filling: list[Filling] = []
         seen: dict[str, str] = {}
+        places: dict[int, str] = {}
+        block, step = f"{loop.name}_block", f"{loop.name}_step"
         for load, kind, sides, address in tiles:
             place = " ".join(f"({side.place})" for side in sides[:1])
             for side in sides[1:]:
@@ -135,28 +140,143 @@ class Staging:
                     f"{inner}__shared__ __align__(16) {kind} {name}[{self.step}][{row} + {PADDING}];\n"
                 )
                 self.shared.append(f"{self.step} * ({row} + {PADDING}) * sizeof({kind})")
-                filling.append(
-                    partial(self._fill, name, kind, sides, address, loop, deeper + STEP, block, end, row)
+                filling.append(partial(self._fill, name, kind, sides, address, loop, block, row))
+            places[load.id] = f"{seen[address]}[{step}][{place}]"
+        kinds = {load.id: kind for load, kind, *_ in tiles}
+        if widening.dims_of(loop.first, loop.last):
+            lines.append(self._split(node, loop, widening, inner, places, kinds, filling))
+        else:
+            first, end = widening.expression(loop.first), loop.end(widening.expression(loop.last))
+            lines.append(self._walk(node, loop, widening, inner, places, filling, first, end, ()))
+        return f"{pad}{{\n" + "".join(lines) + f"{pad}}}\n"
+
+    def _split(
+        self,
+        node: Node,
+        loop: Loop,
+        widening: Widening,
+        pad: str,
+        places: Mapping[int, str],
+        kinds: Mapping[int, str],
+        filling: Sequence[Filling],
+    ) -> str:
+        """Bounds differ between outputs: the block walks from the first of all to the last of all, with masks where
+        not every output takes part. An operand that a mask belongs to counts as zero where it is off."""
+        lines = []
+        bounds: dict[str, str] = {}
+        masks: list[Mask] = []
+        tests: list[str] = []
+        for place, (bound, least, most, sign) in enumerate((
+            (loop.first, "from", "all_from", ">="), (loop.last, "all_to", "to", "<"),
+        )):  # fmt: skip
+            ends = self._at_corners(bound, widening)
+            dims = widening.dims_of(bound)
+            for stem, function in ((least, "min"), (most, "max")):
+                value = ends[0]
+                for other in ends[1:]:
+                    value = (
+                        f"{function}(static_cast<{loop.type}>({value}), static_cast<{loop.type}>({other}))"
+                    )
+                bounds[stem] = widening.fresh(stem)
+                value = loop.end(value) if place else value
+                lines.append(f"{pad}const {loop.type} {bounds[stem]} = {value};\n")
+            if not dims:
+                continue
+            variable, mask = widening.fresh("bound"), Mask(widening.fresh("ok"), dims, edge=True)
+            written = widening.expression(bound)
+            lines.append(f"{pad}{loop.type} {variable}{widening.sizes(dims)};\n")
+            written = loop.end(written) if place else written
+            lines.append(widening.over(dims, f"{variable}{widening.indices(dims)} = {written};", pad))
+            masks.append(mask)
+            inner = pad + STEP * 4
+            tests.append(
+                f"{inner}bool {mask.name}{widening.sizes(dims)};\n"
+                + widening.over(
+                    dims,
+                    f"{mask.name}{widening.indices(dims)} = "
+                    f"{loop.name} {sign} {variable}{widening.indices(dims)};",
+                    inner,
                 )
-            widening.loads[load.id] = f"{seen[address]}[{step}][{place}]"
-        body = widening.sequence(statements_of(field(node, "body")), deeper + STEP * 2, ())
+            )
+        middle, rest = widening.fresh("middle"), widening.fresh("rest")
+        kind = loop.type
+        lines += [
+            f"{pad}const {kind} {middle} = min(max({bounds['from']}, {bounds['all_from']}), {bounds['to']});\n",
+            f"{pad}const {kind} {rest} = min(max({middle}, {bounds['all_to']}), {bounds['to']});\n",
+        ]
+        zeroed: dict[int, str] = {}
+        for load, where in places.items():
+            dims = widening.dims_of(next(each for each in walk(node) if each.id == load))
+            own = [mask for mask in masks if mask.dims <= dims]
+            test = " && ".join(mask.name + widening.indices(mask.dims) for mask in own)
+            zeroed[load] = f"({test} ? {where} : {kinds[load]}())" if own else where
+            widening.zeroed[load] = {mask.name for mask in own}
+        walk_along = partial(self._walk, node, loop, widening, pad)
+        lines += [
+            walk_along(zeroed, filling, bounds["from"], middle, tuple(masks), "".join(tests)),
+            walk_along(places, filling, middle, rest, ()),
+            walk_along(zeroed, filling, rest, bounds["to"], tuple(masks), "".join(tests)),
+        ]
+        return "".join(lines)
+
+    def _at_corners(self, bound: Node, widening: Widening) -> list[str]:
+        """The bound at the corners of the block's tile, where it is least and greatest: it must be made of sums,
+        differences and products in which every dimension stands once."""
+        sides = [side for side in self.sides if side.dim in widening.dependence.of(bound)]
+        corners: list[dict[str, str]] = [{}]
+        for side in sides:
+            last = f"min({side.first} + {side.tile} - 1, static_cast<int>({side.extent}) - 1)"
+            corners = [
+                {**corner, side.dim: f"static_cast<{side.type}>({end})"}
+                for corner in corners
+                for end in (side.first, last)
+            ]
+        definitions = definitions_of(self.nest)
+        names = {side.dim: f"{side.dim}_at" for side in sides}
+        plain = resolved(bound, names, definitions, widening, 0)
+        tree = parse(f"auto v = {plain};").root_node
+        value = field(next(each for each in walk(tree) if each.type == "init_declarator"), "value")
+        for each in walk(value):
+            if each.type == "binary_expression" and operator(each) not in ("+", "-", "*"):
+                raise NotUnderstood(f"the bound {text(bound)}")
+        for name in names.values():
+            if sum(text(each) == name for each in walk(value) if each.type == "identifier") != 1:
+                raise NotUnderstood(f"the bound {text(bound)}")
+        return [resolved(bound, corner, definitions, widening, 0) for corner in corners]
+
+    def _walk(
+        self,
+        node: Node,
+        loop: Loop,
+        widening: Widening,
+        pad: str,
+        places: Mapping[int, str],
+        filling: Sequence[Filling],
+        first: str,
+        end: str,
+        masks: tuple[Mask, ...],
+        tests: str = "",
+    ) -> str:
+        """The loop from `first` to `end` in steps."""
+        deeper = pad + STEP
+        block, step = f"{loop.name}_block", f"{loop.name}_step"
+        widening.loads.update(places)
+        body = widening.sequence(statements_of(field(node, "body")), deeper + STEP * 2, masks)
+        for load in places:
+            del widening.loads[load]
         counter = f"{deeper + STEP * 2}const {loop.type} {loop.name} = {block} + {step};\n"
-        for load, *_ in tiles:
-            del widening.loads[load.id]
-        lines.append(
-            f"{inner}for ({loop.type} {block} = {first}; {block} < {end}; {block} += {self.step}) {{\n"
-        )
+        lines = [f"{pad}for ({loop.type} {block} = {first}; {block} < {end}; {block} += {self.step}) {{\n"]
         for test, last in ((f"if ({block} + {self.step} <= {end})", self.step), ("else", f"{end} - {block}")):
             whole = last == self.step
-            filled = "".join(fill(whole) for fill in filling)
+            filled = "".join(fill(deeper + STEP, end, whole) for fill in filling)
             lines.append(f"{deeper}{test} {{\n{deeper + STEP}__syncthreads();\n{filled}")
             lines.append(
                 f"{deeper + STEP}__syncthreads();\n" + (f"{deeper + STEP}#pragma unroll\n" if whole else "")
             )
             lines.append(f"{deeper + STEP}for (int {step} = 0; {step} < {last}; ++{step}) {{\n")
-            lines.append(counter + body + f"{deeper + STEP}}}\n{deeper}}}\n")
-        lines.append(f"{inner}}}\n")
-        return f"{pad}{{\n" + "".join(lines) + f"{pad}}}\n"
+            lines.append(counter + tests + body + f"{deeper + STEP}}}\n{deeper}}}\n")
+        lines.append(f"{pad}}}\n")
+        return "".join(lines)
 
     def _fill(
         self,
@@ -165,15 +285,15 @@ class Staging:
         sides: tuple[Side, ...],
         address: str,
         loop: Loop,
-        pad: str,
         block: str,
-        end: str,
         row: str,
+        pad: str,
+        end: str,
         whole: bool,
     ) -> str:
         """Load a step of an operand; a whole one needs no test for the end of the loop."""
         inner = pad + STEP
-        along = _has_unit_stride(address, f"{loop.name}_at")
+        along = has_unit_stride(address, f"{loop.name}_at")
         step = f"item % {self.step}" if along else f"item / ({row})"
         rest = f"item / {self.step}" if along else f"item % ({row})"
         lines = [
@@ -198,7 +318,7 @@ class Staging:
         return "".join(lines)
 
 
-def _definitions(nest: Nest) -> dict[str, str]:
+def definitions_of(nest: Nest) -> dict[str, str]:
     """How names are defined that are defined once: `v = …` as `(…)`, `a += …` as `(a + (…))`; others are empty."""
     found: dict[str, str] = {}
 
@@ -226,12 +346,11 @@ def _definitions(nest: Nest) -> dict[str, str]:
     return found
 
 
-def _resolved(
+def resolved(
     node: Node,
     replaced: Mapping[str, str],
     definitions: Mapping[str, str],
     widening: Widening,
-    varying: set[str],
     depth: int,
 ) -> str:
     """The expression with definitions in place of names that differ within the block or within the loop."""
@@ -245,6 +364,8 @@ def _resolved(
         definition = definitions.get(name)
         if definition is None:
             if any(dim.name == name for dim in widening.nest.dims):
+                if any(each.dim == name for each in widening.coarse):
+                    raise NotUnderstood(f"{name} is not known where the operand is loaded")
                 continue  # no side of the tile: the same for the whole block
             if widening.dependence.dims.get(name):
                 raise NotUnderstood(f"{name} depends on the output in an unknown way")
@@ -254,11 +375,11 @@ def _resolved(
         value = parse(f"auto v = {definition};").root_node
         inner = field(next(each for each in walk(value) if each.type == "init_declarator"), "value")
         keep = {**replaced, name: name} if parameter is not None else replaced
-        names[name] = _resolved(inner, keep, definitions, widening, varying, depth + 1)
+        names[name] = resolved(inner, keep, definitions, widening, depth + 1)
     return render(node, names)
 
 
-def _has_unit_stride(address: str, name: str) -> bool:
+def has_unit_stride(address: str, name: str) -> bool:
     """Whether the place in memory moves by one element with this name."""
     tree = parse(f"auto v = {address};").root_node
     load = field(next(each for each in walk(tree) if each.type == "init_declarator"), "value")

@@ -7,18 +7,20 @@ and not stored, so that the inner loops need no tests for edges. Sizes are const
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tree_sitter import Node
-
+from evoengineer.propose.rewriter.preloading import Preloading
 from evoengineer.propose.rewriter.staging import Side, Staging
 from evoengineer.propose.rewriter.widening import STEP, Coarse, Widening
-from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load
+from evoengineer.propose.syntax.arithmetic import value_of
+from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load, is_target, target_of
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.kernels import fresh_name
 from evoengineer.propose.syntax.nest import Dim, Nest
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
+
+_SHARED_BYTES = 49152  # that a block may have without asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,17 @@ class Schedule:
     sides: tuple[Split, ...]
     step: int = 0
     assumed: tuple[tuple[str, int], ...] = ()  # parameters with the values that a special version is made for
+    preload: bool = False  # bring operands that the threads of a warp share to shared memory, whole
+    parts: int = 1  # blocks that share a long sum, for a second kernel to add up
+    edges_apart: bool = False  # blocks whose outputs all exist run a version without tests for edges
 
     @property
     def words(self) -> str:
         tile = " × ".join(f"{side.threads * side.each} {side.dim}" for side in self.sides)
         each = " × ".join(str(side.each) for side in self.sides)
         staged = f", operands staged {self.step} at a time" if self.step else ""
+        staged += f", in {self.parts} parts" if self.parts > 1 else ""
+        staged += ", shared operands preloaded" if self.preload else ""
         special = "".join(f", {name} = {value}" for name, value in self.assumed)
         return f"blocks of {tile}, {each} per thread{staged}{special}"
 
@@ -53,7 +60,9 @@ def analysed(source: str, nest: Nest) -> Dependence:
     indices: dict[str, Dims] = {dim.name: frozenset({dim.name}) for dim in nest.dims}
     if nest.linear is not None:
         indices[nest.linear.name] = frozenset(indices)
-    found = dependence(nest.body, indices, pure_functions(source))
+    changed = {text(target) for part in nest.body for node in walk(part) if (target := target_of(node))}
+    constants = {each.name for each in nest.kernel.parameters if not each.is_pointer} - changed
+    found = dependence(nest.body, indices, pure_functions(source), frozenset(constants))
     roots = _pointers(nest)
     stored = {roots.get(name, name) for name in found.stored}
     if not stored:
@@ -66,12 +75,6 @@ def analysed(source: str, nest: Nest) -> Dependence:
                 if {roots.get(name, name) for name in names} & stored:
                     raise NotUnderstood("an output is read as well")
     return found
-
-
-def is_target(node: Node) -> bool:
-    """Whether a place in memory is written, not read."""
-    parent = node.parent
-    return parent is not None and parent.type == "assignment_expression" and field(parent, "left") == node
 
 
 def _pointers(nest: Nest) -> dict[str, str]:
@@ -91,10 +94,19 @@ def _pointers(nest: Nest) -> dict[str, str]:
     return roots
 
 
-def tiled(source: str, nest: Nest, found: Dependence, schedule: Schedule) -> str:
-    """The text with a kernel that computes the nest by the schedule, and a launch that uses it."""
+def _template(parameters: Sequence[str]) -> str:
+    return f"template <{', '.join(parameters)}>\n" if parameters else ""
+
+
+def tiled(
+    source: str, nest: Nest, found: Dependence, schedule: Schedule, values: Mapping[str, int] | None = None
+) -> str:
+    """The text with a kernel that computes the nest by the schedule, and a launch that uses it. `values` are what is
+    known of the host's variables: a schedule that the launch would not use for them is refused."""
     printer = _Printer(source, nest, found, schedule)
     kernel = printer.kernel()
+    if printer.table_bytes(values or {}) > _SHARED_BYTES:
+        raise NotUnderstood("the operands do not fit into shared memory")
     definition, launch = nest.kernel.definition, nest.launch.statement
     return edited(
         source,
@@ -112,6 +124,8 @@ class _Printer:
         self.stem = self.name.upper()
         self.sides = {side.dim: side for side in schedule.sides}
         self.shared: list[str] = []
+        self.preloading: Preloading | None = None
+        self.prologue = ""
 
     def constant(self, dim: str, what: str) -> str:
         return f"{self.stem}_{dim.upper()}_{what}"
@@ -123,14 +137,29 @@ class _Printer:
     def kernel(self) -> str:
         body = self._body()
         head = self._parameters()
+        block = self._fixed() + self._tiles() + self._outputs() + self.prologue + body
+        assumed = ["bool ASSUMED"] if self.schedule.assumed else []
+        bounds = f"__global__ void __launch_bounds__({self.threads})\n{self.name}({head}) {{\n"
+        if not self.schedule.edges_apart:
+            return self._constants() + _template(assumed) + bounds + block + "}"
+        names = [each.name for each in self.nest.kernel.parameters]
+        names += [dim.extent for dim in self.nest.dims if dim.grid]
+        calls = [
+            f"{self.name}_block<{'ASSUMED, ' if assumed else ''}{whole}>({', '.join(names)});"
+            for whole in ("true", "false")
+        ]
+        whole = " && ".join(
+            f"first_{side.dim} + {self.constant(side.dim, 'TILE')} <= {self._extent(side.dim)}"
+            for side in self.schedule.sides
+        )
         return (
             self._constants()
-            + ("template <bool ASSUMED>\n" if self.schedule.assumed else "")
-            + f"__global__ void __launch_bounds__({self.threads})\n{self.name}({head}) {{\n"
-            + self._fixed()
-            + self._position()
-            + body
-            + "}"
+            + _template([*assumed, "bool WHOLE"])
+            + f"__device__ __forceinline__ void {self.name}_block({head}) {{\n{block}}}\n\n"
+            + _template(assumed)
+            + bounds
+            + self._tiles()
+            + f"{STEP}if ({whole}) {calls[0]}\n{STEP}else {calls[1]}\n}}"
         )
 
     def _fixed(self) -> str:
@@ -141,12 +170,16 @@ class _Printer:
 
     def _fixed_nodes(self) -> dict[int, str]:
         names = {name: f"fixed_{place}" for place, (name, _) in enumerate(self.schedule.assumed, 1)}
-        return {
+        fixed = {
             node.id: names[text(node)]
             for statement in self.nest.body
             for node in walk(statement)
             if node.type in ("identifier", "field_expression") and text(node) in names
         }
+        for place, group in self.found.groups.items():
+            if group.dim in self.sides:
+                fixed[place] = f"(first_{group.dim} / ({group.size}))"
+        return fixed
 
     def _parameters(self) -> str:
         written = [each.declaration for each in self.nest.kernel.parameters]
@@ -179,7 +212,9 @@ class _Printer:
             f'static_assert({each} <= 128, "outputs of a thread");\n',
         ]
         if self.shared:
-            lines.append(f'static_assert({" + ".join(self.shared)} <= 49152, "shared memory of a block");\n')
+            lines.append(
+                f'static_assert({" + ".join(self.shared)} <= {_SHARED_BYTES}, "shared memory of a block");\n'
+            )
         return "".join(lines) + "\n"
 
     def _body(self) -> str:
@@ -191,22 +226,33 @@ class _Printer:
         )
         stager = None
         if self.schedule.step:
-            sides = tuple(
-                Side(
-                    side.dim,
-                    next(dim.type for dim in self.nest.dims if dim.name == side.dim),
-                    next(dim.extent for dim in self.nest.dims if dim.name == side.dim),
-                    self.constant(side.dim, "TILE"),
-                    f"first_{side.dim}",
-                    self._place(side.dim),
-                )
-                for side in self.schedule.sides
-            )
-            stager = Staging(self.nest, sides, f"{self.stem}_STEP", self.threads, self.shared)
-        printed = Widening(self.nest, self.found, coarse, in_range, stager, self._fixed_nodes()).body()
+            stager = Staging(self.nest, self._staged_sides(), f"{self.stem}_STEP", self.threads, self.shared)
+        trips = dict(self.schedule.assumed)
+        widening = Widening(self.nest, self.found, coarse, in_range, stager, self._fixed_nodes(), trips)
+        if self.schedule.preload:
+            self.preloading = Preloading(widening, self._staged_sides(), self.threads)
+            self.prologue = self.preloading.prologue()
+        printed = widening.body()
         if stager is not None and not self.shared:
             raise NotUnderstood("no operand to stage")
         return printed
+
+    def _staged_sides(self) -> tuple[Side, ...]:
+        dims = {dim.name: dim for dim in self.nest.dims}
+        return tuple(
+            Side(
+                side.dim,
+                dims[side.dim].type,
+                dims[side.dim].extent,
+                self.constant(side.dim, "TILE"),
+                f"first_{side.dim}",
+                self._place(side.dim),
+            )
+            for side in self.schedule.sides
+        )
+
+    def _extent(self, name: str) -> str:
+        return f"static_cast<int>({next(dim.extent for dim in self.nest.dims if dim.name == name)})"
 
     def _place(self, dim: str) -> str:
         """Where output `n` of the thread lies in the tile."""
@@ -216,34 +262,43 @@ class _Printer:
             f" : {thread} + {each} * {self.constant(dim, 'THREADS')}"
         )
 
-    def _position(self) -> str:
-        """The tile of the block, and the thread's outputs in it."""
+    def _tiles(self) -> str:
+        """The tile of the block."""
         lines = [f"{STEP}int tile = blockIdx.x;\n"]
-        behind: list[str] = []
         for place, dim in enumerate(self.nest.dims):
-            side = self.sides.get(dim.name)
-            size = self.constant(dim.name, "TILE") if side else "1"
+            size = self.constant(dim.name, "TILE") if dim.name in self.sides else "1"
             tiles = f"tiles_{dim.name}"
-            extent = f"static_cast<int>({dim.extent})"
+            extent = self._extent(dim.name)
             lines.append(f"{STEP}const int {tiles} = ({extent} + {size} - 1) / {size};\n")
             last = place == len(self.nest.dims) - 1
             index = "tile" if last else f"tile % {tiles}"
             lines.append(f"{STEP}const int first_{dim.name} = {index} * {size};\n")
             if not last:
                 lines.append(f"{STEP}tile /= {tiles};\n")
-            lines.append(self._outputs(dim, side, extent, behind))
-            if side:
+        return "".join(lines)
+
+    def _outputs(self) -> str:
+        """The thread's outputs in the tile."""
+        lines = []
+        behind: list[str] = []
+        for dim in self.nest.dims:
+            lines.append(self._outputs_along(dim, behind))
+            if dim.name in self.sides:
                 behind.append(self.constant(dim.name, "THREADS"))
         return "".join(lines)
 
-    def _outputs(self, dim: Dim, side: Split | None, extent: str, behind: Sequence[str]) -> str:
-        if side is None:
+    def _outputs_along(self, dim: Dim, behind: Sequence[str]) -> str:
+        extent = self._extent(dim.name)
+        if dim.name not in self.sides:
             return (
                 f"{STEP}const {dim.type} {dim.name} = first_{dim.name};\n"
                 f"{STEP}const bool in_{dim.name} = first_{dim.name} < {extent};\n"
             )
         each, count = self.constant(dim.name, "EACH"), f"n_{dim.name}"
         before = "".join(f" / {name}" for name in behind)
+        whole, clamped = "", f"min(index, {extent} - 1)"
+        if self.schedule.edges_apart:
+            whole, clamped = "WHOLE || ", f"WHOLE ? index : {clamped}"
         return (
             f"{STEP}const int thread_{dim.name} = threadIdx.x{before} % {self.constant(dim.name, 'THREADS')};\n"
             f"{STEP}{dim.type} {dim.name}[{each}];\n"
@@ -251,10 +306,20 @@ class _Printer:
             f"{STEP}#pragma unroll\n"
             f"{STEP}for (int {count} = 0; {count} < {each}; ++{count}) {{\n"
             f"{STEP * 2}const int index = first_{dim.name} + ({self._place(dim.name)});\n"
-            f"{STEP * 2}in_{dim.name}[{count}] = index < {extent};\n"
-            f"{STEP * 2}{dim.name}[{count}] = min(index, {extent} - 1);\n"
+            f"{STEP * 2}in_{dim.name}[{count}] = {whole}index < {extent};\n"
+            f"{STEP * 2}{dim.name}[{count}] = {clamped};\n"
             f"{STEP}}}\n"
         )
+
+    def table_bytes(self, values: Mapping[str, int]) -> int:
+        """Shared memory that preloaded operands take, where it is known; else 0."""
+        if self.preloading is None:
+            return 0
+        tiles = {self.constant(side.dim, "TILE"): side.threads * side.each for side in self.schedule.sides}
+        try:
+            return value_of(self.preloading.bytes_on_host(), {**values, **tiles})
+        except NotUnderstood:
+            return 0
 
     def launch(self) -> str:
         nest, launch = self.nest, self.nest.launch
@@ -269,9 +334,16 @@ class _Printer:
         if nest.linear is not None:
             size, inner = nest.on_host(nest.linear.size), nest.on_host(nest.linear.inner)
             tests += [f"{size} < (1LL << 31)", f"{size} % ({inner}) == 0"]
+        for each in dict.fromkeys(self.found.groups.values()):
+            if each.dim in self.sides:
+                tests.append(f"({nest.on_host(each.size)}) % {self.constant(each.dim, 'TILE')} == 0")
         arguments = [text(each) for each in launch.arguments]
         arguments += [f"static_cast<int>({dim.grid})" for dim in nest.dims if dim.grid]
         further = "".join(f", {text(each)}" for each in launch.further)
+        if self.preloading is not None:
+            size = self.preloading.bytes_on_host()
+            tests.append(f"{size} <= {_SHARED_BYTES}")
+            further = f", {size}" + "".join(f", {text(each)}" for each in launch.further[1:])
         grid = " * ".join(tiles)
         shape = f"<<<{grid}, {self.threads}{further}>>>({', '.join(arguments)});"
         call = f"{self.name}{shape}"

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 
 from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.rewriter.schedules import assumptions, schedules
+from evoengineer.propose.rewriter.splitting import split, sum_of
 from evoengineer.propose.rewriter.tile import Schedule, analysed, tiled
 from evoengineer.propose.syntax.arithmetic import value_of
+from evoengineer.propose.syntax.dependence import Dependence
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.nest import Nest, nest_of
-from evoengineer.propose.syntax.tree import NotUnderstood
+from evoengineer.propose.syntax.tree import NotUnderstood, text
 
-_LARGEST_ASSUMED = 16  # a loop of more iterations is not worth unrolling whole
+_LARGEST_ASSUMED = 64  # larger ones gain nothing from being known when the kernel is compiled
 _FEW_BLOCKS = 64  # less leaves most of a card idle
+_ENOUGH_BLOCKS = 192  # for a sum in parts
+_SHORT = 32  # iterations of a part of a sum, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +34,94 @@ class Tiling:
         "independent work to hide latency; staged operands are loaded once for the whole block."
     )
     treats: tuple[str, ...] = ("l1_bound", "l2_bound", "issue_bound", "latency_bound", "uncoalesced")
-    weight: float = 4.0  # it changes more than a constant does
+    weight: float = 8.0  # it changes more than a constant does
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        for kernel in random.sample(found := kernels(source), len(found)):
+        """Every kernel that can be tiled is tiled at once: a text with two is not held back by the other."""
+        streams = {kernel.name: _ways(source, kernel.name, task, random) for kernel in kernels(source)}
+        latest: dict[str, Schedule] = {}
+        while streams:
+            written, words = source, []
+            for name in [*streams, *(name for name in latest if name not in streams)]:
+                tried = _next(written, name, task, streams, latest)
+                if tried is not None:
+                    written = tried
+                    words.append(f"{name} in {latest[name].words}")
+            if words and streams:
+                yield Change("; ".join(words), written)
+
+
+def _next(
+    source: str,
+    name: str,
+    task: Task,
+    streams: dict[str, Iterator[Schedule]],
+    latest: dict[str, Schedule],
+) -> str | None:
+    """The text with a kernel tiled by the next schedule that is possible; the last one stays when all are tried."""
+    while name in streams:
+        schedule = next(streams[name], None)
+        if schedule is None:
+            del streams[name]
+            break
+        try:
+            changed = _tiled(source, name, task, schedule)
+        except NotUnderstood:
+            continue
+        latest[name] = schedule
+        return changed
+    return _tiled(source, name, task, latest[name]) if name in latest else None
+
+
+@lru_cache(maxsize=16)
+def _analysis(source: str, name: str) -> tuple[Nest, Dependence]:
+    nest = nest_of(source, next(each for each in kernels(source) if each.name == name))
+    return nest, analysed(source, nest)
+
+
+def _tiled(source: str, name: str, task: Task, schedule: Schedule) -> str:
+    if schedule.parts > 1:
+        source, name = split(source, _analysis(source, name)[0], schedule.parts)
+    nest, dependence = _analysis(source, name)
+    return tiled(source, nest, dependence, schedule, host_values(nest.launch, task.arguments))
+
+
+def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedule]:
+    """Schedules of a kernel, the most promising first but for chance; some may turn out to be impossible."""
+    try:
+        nest, dependence = _analysis(source, name)
+    except NotUnderstood:
+        return
+    values = host_values(nest.launch, task.arguments)
+    special = _assumed(nest, assumptions(nest), values)
+    possible = _Possible(source, nest, dependence)
+    ranked = [
+        (place * random.uniform(0.3, 1.7), schedule)
+        for place, schedule in enumerate(
+            _fitting(nest, dependence, filter(possible, schedules(nest, dependence, dict(special))), values)
+        )
+    ]
+    for _, schedule in sorted(ranked, key=lambda each: each[0]):
+        yield replace(schedule, assumed=special) if special and random.random() < 0.85 else schedule
+
+
+class _Possible:
+    """Whether operands can be staged, or preloaded, in tiles along these dimensions: tried once for all sizes."""
+
+    def __init__(self, source: str, nest: Nest, dependence: Dependence) -> None:
+        self.source, self.nest, self.dependence = source, nest, dependence
+        self._known: dict[tuple[bool, bool, tuple[str, ...]], bool] = {}
+
+    def __call__(self, schedule: Schedule) -> bool:
+        key = (schedule.step > 0, schedule.preload, tuple(side.dim for side in schedule.sides))
+        if key not in self._known:
             try:
-                nest = nest_of(source, kernel)
-                dependence = analysed(source, nest)
+                tiled(self.source, self.nest, self.dependence, schedule)
+                self._known[key] = True
             except NotUnderstood:
-                continue
-            values = host_values(nest.launch, task.arguments)
-            special = _assumed(nest, assumptions(nest, dependence), values)
-            ranked = [
-                (place * random.uniform(0.3, 1.7), schedule)
-                for place, schedule in enumerate(_fitting(nest, schedules(nest, dependence), values))
-            ]
-            for _, schedule in sorted(ranked, key=lambda each: each[0]):
-                if special and random.random() < 0.85:
-                    schedule = replace(schedule, assumed=special)
-                try:
-                    yield Change(
-                        f"{kernel.name} in {schedule.words}", tiled(source, nest, dependence, schedule)
-                    )
-                except NotUnderstood:
-                    continue
+                self._known[key] = False
+        return self._known[key]
 
 
 def _assumed(nest: Nest, names: tuple[str, ...], values: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -61,9 +129,19 @@ def _assumed(nest: Nest, names: tuple[str, ...], values: dict[str, int]) -> tupl
     found = []
     for name in names:
         value = _value(nest, name, values)
-        if value is not None and 1 <= value <= _LARGEST_ASSUMED:
+        if value is not None and 0 <= value <= _LARGEST_ASSUMED:
             found.append((name, value))
     return tuple(found)
+
+
+def _iterations(nest: Nest, values: dict[str, int]) -> int:
+    """How long the sum of every output is; 0 when there is no such sum or it is not known."""
+    try:
+        loop = sum_of(nest).loop
+    except NotUnderstood:
+        return 0
+    first, last = _value(nest, text(loop.first), values), _value(nest, text(loop.last), values)
+    return 0 if first is None or last is None else last - first
 
 
 def _value(nest: Nest, expression: str, values: dict[str, int]) -> int | None:
@@ -73,17 +151,21 @@ def _value(nest: Nest, expression: str, values: dict[str, int]) -> int | None:
         return None
 
 
-def _fitting(nest: Nest, found: Iterator[Schedule], values: dict[str, int]) -> Iterator[Schedule]:
+def _fitting(
+    nest: Nest, dependence: Dependence, found: Iterable[Schedule], values: dict[str, int]
+) -> Iterator[Schedule]:
     """Schedules whose tiles are not much larger than the outputs; those that leave few blocks come last."""
+    groups = [(each.dim, _value(nest, each.size, values)) for each in dependence.groups.values()]
     extents = {dim.name: _value(nest, dim.grid or dim.extent, values) for dim in nest.dims}
+    iterations = _iterations(nest, values)
     few: list[tuple[int, Schedule]] = []
     for schedule in found:
         blocks = 1
-        fits = True
+        tiles = {side.dim: side.threads * side.each for side in schedule.sides}
+        fits = all(size is None or size % tiles.get(dim, 1) == 0 for dim, size in groups)
         for dim in nest.dims:
             extent = extents[dim.name]
-            side = next((each for each in schedule.sides if each.dim == dim.name), None)
-            tile = 1 if side is None else side.threads * side.each
+            tile = tiles.get(dim.name, 1)
             if extent is None:
                 blocks *= _FEW_BLOCKS
                 continue
@@ -94,4 +176,7 @@ def _fitting(nest: Nest, found: Iterator[Schedule], values: dict[str, int]) -> I
             yield schedule
         elif fits:
             few.append((blocks, schedule))
+            parts = 1 << (_ENOUGH_BLOCKS // blocks).bit_length()
+            if parts * _SHORT <= iterations:
+                yield replace(schedule, parts=parts)
     yield from (schedule for _, schedule in sorted(few, key=lambda each: -each[0]))

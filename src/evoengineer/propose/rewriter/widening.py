@@ -9,8 +9,8 @@ there is no mask.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -22,13 +22,25 @@ from evoengineer.propose.syntax.dependence import (
     ends_iteration,
     has_load,
     is_load,
+    is_target,
     statements_of,
     target_of,
 )
 from evoengineer.propose.syntax.nest import Nest
-from evoengineer.propose.syntax.tree import NotUnderstood, field, named, operator, render, text, walk
+from evoengineer.propose.syntax.tree import (
+    NotUnderstood,
+    field,
+    named,
+    operator,
+    render,
+    stripped,
+    text,
+    walk,
+)
 
 STEP = "    "
+# Of innermost statements, by unrolled loops: more is slow to compile and leaves the instruction cache.
+_COPIES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,7 @@ class Mask:
 
     name: str
     dims: Dims
+    edge: bool = False  # nearly always on
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +88,21 @@ class Widening:
         coarse: Iterable[Coarse],
         in_range: str,
         stager: Stager | None = None,
-        fixed: dict[int, str] | None = None,
+        fixed: Mapping[int, str] | None = None,
+        trips: Mapping[str, int] | None = None,
     ) -> None:
-        """`in_range` tells whether an output exists; `fixed` are expressions that are constants now."""
+        """`in_range` tells whether an output exists; `fixed` are expressions that are constants now, by node, and
+        `trips` their values, by text."""
         self.nest = nest
         self.dependence = dependence
         self.coarse = tuple(coarse)
         self.in_range = in_range
         self.stager = stager
         self.fixed = fixed or {}
+        self.trips = trips or {}
         self.loads = dict(self.fixed)  # expressions that are written otherwise, by node: staged loads, too
+        self.tables: dict[int, str] = {}  # types of loads that can be made whatever the masks are, by node
+        self.zeroed: dict[int, set[str]] = {}  # loads that count as zero where these masks are off, by node
         self._fresh = 0
         self._types = {each.name: each.type for each in nest.kernel.parameters}
         self._moved = self._changed_parameters()
@@ -115,16 +133,29 @@ class Widening:
         self._fresh += 1
         return f"{stem}_{self._fresh}"
 
-    def over(self, dims: Dims, statement: str, pad: str) -> str:
-        """The statement for every output along these dimensions."""
+    def over(self, dims: Dims, statement: str, pad: str, masks: tuple[Mask, ...] = ()) -> str:
+        """The statement for every output along these dimensions that all masks are on for. A mask over other
+        dimensions holds for some output, or the code would not be reached."""
         lines = []
-        for each in self.coarse:
-            if each.dim in dims:
-                lines += [
-                    f"{pad}#pragma unroll\n",
-                    f"{pad}for (int {each.index} = 0; {each.index} < {each.factor}; ++{each.index})\n",
-                ]
+        tests = [mask for mask in masks if mask.dims <= dims]
+        tested = NONE.union(*(mask.dims for mask in tests))
+        for group in (
+            dims & tested,
+            dims - tested,
+        ):  # a test is made once for all that it does not tell apart
+            for each in self.coarse:
+                if each.dim in group:
+                    lines += [
+                        f"{pad}#pragma unroll\n",
+                        f"{pad}for (int {each.index} = 0; {each.index} < {each.factor}; ++{each.index})\n",
+                    ]
+                    pad += STEP
+            if tests:
+                lines.append(
+                    f"{pad}if ({' && '.join(mask.name + self.indices(mask.dims) for mask in tests)})\n"
+                )
                 pad += STEP
+                tests = []
         return "".join(lines) + f"{pad}{statement}\n"
 
     def expression(self, node: Node, loads: dict[int, str] | None = None) -> str:
@@ -145,11 +176,15 @@ class Widening:
 
     def sequence(self, statements: Iterable[Node], pad: str, masks: tuple[Mask, ...]) -> str:
         parts = []
-        for statement in statements:
+        statements = list(statements)
+        for place, statement in enumerate(statements):
             if statement.type == "preproc_call":
                 continue  # pragmas of the original loops; the new ones have their own
             if ends_iteration(statement) and self.dims_of(condition_of(statement)):
-                printed, mask = self._mask(condition_of(statement), pad, "!({})", "continue;", masks)
+                condition = condition_of(statement)
+                edge = self._is_edge(condition, statements[place + 1 :])
+                printed, mask = self._mask(condition, pad, "!({})", "" if edge else "continue;", masks)
+                mask = replace(mask, edge=edge)
                 parts.append(printed)
                 masks = (*masks, mask)
             else:
@@ -194,7 +229,11 @@ class Widening:
         kind = text(field(node, "type"))
         if kind == "auto":
             raise NotUnderstood("a variable of type auto")
-        pointer = any("*" in text(each) for each in named(node) if each.type != "type_qualifier")
+        pointer = any(
+            (field(each, "declarator") if each.type == "init_declarator" else each).type
+            == "pointer_declarator"
+            for each in named(node)
+        )
         constant = any(text(each) == "const" for each in named(node) if each.type == "type_qualifier")
         return f"const {kind}" if constant and pointer else kind
 
@@ -202,8 +241,30 @@ class Widening:
         self, target: str, sign: str, value: Node, dims: Dims, pad: str, masks: tuple[Mask, ...]
     ) -> str:
         hoisted, loads = self._hoist(value, dims, pad, masks)
-        guard = self._guard(masks, dims)
-        return hoisted + self.over(dims, f"{guard}{target} {sign} {self.expression(value, loads)};", pad)
+        if sign == "+=" and self._is_zero_if_masked(value, loads, masks):
+            masks = tuple(mask for mask in masks if not mask.edge)
+        return hoisted + self.over(dims, f"{target} {sign} {self.expression(value, loads)};", pad, masks)
+
+    def _is_zero_if_masked(self, value: Node, loads: dict[int, str], masks: tuple[Mask, ...]) -> bool:
+        """Whether the value is a product with a load that counts as zero where any mask is off, as libraries pad
+        with zeros: then it can be added where the test is for an edge only."""
+        factors = [stripped(value)]
+        while any(each.type == "binary_expression" and operator(each) == "*" for each in factors):
+            factors = [
+                stripped(part)
+                for each in factors
+                for part in (
+                    (field(each, "left"), field(each, "right"))
+                    if each.type == "binary_expression" and operator(each) == "*"
+                    else (each,)
+                )
+            ]
+        covered: set[str] = set()
+        for each in factors:
+            covered |= self.zeroed.get(each.id, set())
+            if each.id in loads:
+                covered |= {mask.name for mask in masks if mask.dims <= self.dims_of(each)}
+        return all(mask.name in covered for mask in masks if mask.edge)
 
     def _expression_statement(self, node: Node, pad: str, masks: tuple[Mask, ...]) -> str:
         inner = named(node)[0] if named(node) else None
@@ -216,7 +277,7 @@ class Widening:
             dims = self.narrow(self.dependence.dims.get(text(target), NONE))
             written = self.names().get(text(target), text(target))
             if inner.type == "update_expression":
-                return self.over(dims, f"{self._guard(masks, dims)}{written} {operator(inner)[0]}= 1;", pad)
+                return self.over(dims, f"{written} {operator(inner)[0]}= 1;", pad, masks)
             return self._assign(written, operator(inner), field(inner, "right"), dims, pad, masks)
         return self._store(inner, target, pad, masks)
 
@@ -274,10 +335,17 @@ class Widening:
             printed += f"{pad}if (!{mask.name}_any) {otherwise}\n"
         return printed, mask
 
-    def _guard(self, masks: tuple[Mask, ...], dims: Dims) -> str:
-        """The masks of a statement. One over other dimensions holds for some output: the code is reached."""
-        tests = [mask.name + self.indices(mask.dims) for mask in masks if mask.dims <= dims]
-        return f"if ({' && '.join(tests)}) " if tests else ""
+    def _is_edge(self, condition: Node, rest: Iterable[Node]) -> bool:
+        """Whether a condition is hardly ever true for all outputs of a thread, and nothing behind it needs the
+        test: every load is one that the mask itself keeps back. Without a branch, iterations overlap."""
+        dims = self.dims_of(condition)
+        if any(operator(each) == "%" for each in walk(condition)):
+            return False
+        return all(
+            each.id in self.loads or is_target(each) or dims <= self.dims_of(each)
+            for statement in rest
+            for each in self.outer_loads(statement)
+        )
 
     def _hoist(
         self, value: Node, dims: Dims, pad: str, masks: tuple[Mask, ...]
@@ -285,6 +353,11 @@ class Widening:
         """Loads that depend on fewer dimensions, made once before the statement."""
         printed, loads = "", {}
         for node in self.outer_loads(value):
+            if node.id in self.tables and (own := self.dims_of(node)) != dims:
+                name = self.fresh("value")
+                printed += f"{pad}{self.tables[node.id]} {name}{self.sizes(own)};\n"
+                printed += self.over(own, f"{name}{self.indices(own)} = {self.loads[node.id]};", pad)
+                loads[node.id] = name + self.indices(own)
             if node.id in self.loads:
                 continue
             own = self.dims_of(node)
@@ -322,17 +395,40 @@ class Widening:
     def _for(self, node: Node, pad: str, masks: tuple[Mask, ...]) -> str:
         body = field(node, "body")
         header = [each for each in named(node) if each != body]
-        if self.dims_of(*header):
-            return self._split_loop(node, pad, masks)
         if self.stager is not None:
             loop = counted(node)
             staged = self.stager(node, loop, self, pad, masks) if loop is not None else None
             if staged is not None:
                 return staged
+        if self.dims_of(*header):
+            return self._split_loop(node, pad, masks)
         opening = render_header(node, body, self.names(), self.loads)
-        unroll = f"{pad}#pragma unroll\n" if any(each.id in self.fixed for each in walk(header[1])) else ""
+        factor, _ = self._unrolling(node)
+        unroll = f"{pad}#pragma unroll (ASSUMED ? {factor} : 1)\n" if factor > 1 else ""
+        if factor == 1 and self._has_known_course(node):
+            unroll = f"{pad}#pragma unroll 1\n"  # the compiler would, since it knows how long the loop is
         printed = self.sequence(statements_of(body), pad + STEP, masks)
         return f"{unroll}{pad}{opening} {{\n{printed}{pad}}}\n"
+
+    def _unrolling(self, node: Node) -> tuple[int, int]:
+        """How often a loop is unrolled, and how many copies of its innermost statements that makes."""
+        inside = [each for each in walk(field(node, "body")) if each.type == "for_statement"]
+        copies = max((self._unrolling(each)[1] for each in inside), default=1)
+        loop = counted(node)
+        trips = self.trips.get(text(loop.last), 1) if loop is not None and text(loop.first) == "0" else 1
+        outer = node.parent
+        while outer is not None and outer.type != "for_statement":
+            outer = outer.parent
+        plain = not any(each.type == "if_statement" for each in walk(field(node, "body")))
+        if not inside and plain and outer is not None and self._has_known_course(outer):
+            trips = min(trips, 4)  # what unrolling gains there is in the loops around, whose tests it settles
+        if trips * copies > _COPIES:
+            return 1, copies
+        return trips, trips * copies
+
+    def _has_known_course(self, node: Node) -> bool:
+        loop = counted(node)
+        return loop is not None and text(loop.last) in self.trips
 
     def _split_loop(self, node: Node, pad: str, masks: tuple[Mask, ...]) -> str:
         """Bounds differ between outputs: before all have begun and after the first has ended, outputs are masked."""
@@ -381,18 +477,15 @@ class Widening:
     # -- the beginning ------------------------------------------------------------------------------------
 
     def _changed_parameters(self) -> dict[str, str]:
-        """Parameters that the body moves, such as `a += row * k`, need a copy for each output."""
+        """Parameters that the body moves, such as `a += row * k`, need a copy for each output; who stages an
+        operand starts from the parameter as it was."""
         changed = set()
         for statement in self.nest.body:
             for node in walk(statement):
                 target = target_of(node)
                 if target is not None and target.type == "identifier":
                     changed.add(text(target))
-        return {
-            each.name: f"{each.name}_at"
-            for each in self.nest.kernel.parameters
-            if each.name in changed and self.narrow(self.dependence.dims.get(each.name, NONE))
-        }
+        return {each.name: f"{each.name}_at" for each in self.nest.kernel.parameters if each.name in changed}
 
     def _uses(self, name: str) -> bool:
         return any(text(each) == name for part in self.nest.body for each in walk(part))

@@ -6,13 +6,22 @@ differ in the others. This is the knowledge behind coarsening and staging.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
-from evoengineer.propose.syntax.tree import NotUnderstood, field, identifiers, named, operator, text, walk
+from evoengineer.propose.syntax.tree import (
+    NotUnderstood,
+    field,
+    identifiers,
+    named,
+    operator,
+    stripped,
+    text,
+    walk,
+)
 
 Dims = frozenset[str]
 NONE: Dims = frozenset()
@@ -29,24 +38,56 @@ _PURE = frozenset({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`dim / size`: the same for a whole tile of outputs, where the tile's side divides the size."""
+
+    dim: str
+    size: str
+
+
 @dataclass
 class Dependence:
     """The result: dimensions by variable, and pointers' roots (the parameter that they walk in)."""
 
     dims: dict[str, Dims] = dataclass_field(default_factory=dict)
     stored: set[str] = dataclass_field(default_factory=set)  # variables that stores go through
+    groups: dict[int, Group] = dataclass_field(default_factory=dict)  # by node: these depend on no dimension
 
     def of(self, *nodes: Node) -> Dims:
-        return self.of_names(set().union(*(identifiers(node) for node in nodes)))
+        return self.of_names(name for node in nodes for name in self._names(node))
+
+    def _names(self, node: Node) -> Iterator[str]:
+        if node.id in self.groups:
+            return
+        if node.type == "identifier":
+            yield text(node)
+        for child in node.children:
+            yield from self._names(child)
 
     def of_names(self, names: Iterable[str]) -> Dims:
         return NONE.union(*(self.dims.get(name, NONE) for name in names))
 
 
-def dependence(body: Iterable[Node], indices: Mapping[str, Dims], functions: frozenset[str]) -> Dependence:
-    """Find the smallest solution; `indices` are the variables that name outputs, `functions` the pure ones."""
-    result = Dependence(dict(indices))
+def dependence(
+    body: Iterable[Node],
+    indices: Mapping[str, Dims],
+    functions: frozenset[str],
+    constants: frozenset[str] = frozenset(),
+) -> Dependence:
+    """Find the smallest solution; `indices` are the variables that name outputs, `functions` the pure ones,
+    `constants` names that are the same for the whole kernel."""
     statements = list(body)
+    groups = {
+        node.id: Group(text(stripped(field(node, "left"))), text(field(node, "right")))
+        for statement in statements
+        for node in walk(statement)
+        if node.type == "binary_expression"
+        and operator(node) == "/"
+        and text(stripped(field(node, "left"))) in indices
+        and identifiers(field(node, "right")) <= constants
+    }
+    result = Dependence(dict(indices), groups=groups)
     _require_understood(statements, functions)
     while True:
         before = dict(result.dims)
@@ -91,6 +132,12 @@ def is_load(node: Node) -> bool:
     return node.type == "subscript_expression" or (
         node.type == "pointer_expression" and operator(node) == "*"
     )
+
+
+def is_target(node: Node) -> bool:
+    """Whether a place in memory is written, not read."""
+    parent = node.parent
+    return parent is not None and parent.type == "assignment_expression" and field(parent, "left") == node
 
 
 def has_load(node: Node) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.tree import NotUnderstood
 
-_WORDS = "THREADS|BLOCK|TILE|UNROLL|WARPS|STEP|EACH|ADJACENT|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
+_WORDS = "THREADS|BLOCK|TILE|UNROLL|PARTS|WARPS|STEP|EACH|ADJACENT|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
 _NAME = rf"(?P<name>\w*(?:{_WORDS})\w*)"
 _DEFINITION = re.compile(rf"^[ \t]*(?:#define\s+{_NAME}\s+(?P<value>\d+)[ \t]*$)", re.MULTILINE)
 _CONSTANT = re.compile(

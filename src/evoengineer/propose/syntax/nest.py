@@ -110,7 +110,7 @@ def nest_of(source: str, kernel: Kernel) -> Nest:
         else:
             body.append(statement)
     _require_position_free(body)
-    nest = _assemble(kernel, launch, direct, digits, extents, body)
+    nest = _in_parameters(_assemble(kernel, launch, direct, digits, extents, body))
     _require_known_extents(nest)
     return nest
 
@@ -305,6 +305,31 @@ def _digits_in_order(digits: list[_Digit], size: str, used: set[str]) -> list[Di
         raise NotUnderstood("the index is not taken apart digit by digit")
     dims.append(Dim(f"outer_of_{dims[-1].name}", "int64_t", size))
     return dims
+
+
+def _in_parameters(nest: Nest) -> Nest:
+    """Extents in terms of parameters where they are written with the kernel's own constants, such as
+    `int pixels = height * width;`."""
+    known: dict[str, str] = {}
+    parameters = {each.name for each in nest.kernel.parameters if not each.is_pointer}
+    for statement in nest.body:
+        declared = [each for each in named(statement) if each.type == "init_declarator"]
+        if statement.type != "declaration" or len(declared) != 1:
+            continue
+        name, value = text(field(declared[0], "declarator")), field(declared[0], "value")
+        if name.isidentifier() and identifiers(value) <= parameters | set(known):
+            known[name] = f"({render(value, known)})"
+
+    def written(expression: str) -> str:
+        tree = parse(f"auto v = {expression};").root_node
+        value = next(each for each in walk(tree) if each.type == "init_declarator")
+        return render(field(value, "value"), known)
+
+    linear = nest.linear
+    if linear is not None:
+        linear = replace(linear, size=written(linear.size), inner=written(linear.inner))
+    dims = tuple(each if each.grid else replace(each, extent=written(each.extent)) for each in nest.dims)
+    return replace(nest, dims=dims, linear=linear)
 
 
 def _require_known_extents(nest: Nest) -> None:
