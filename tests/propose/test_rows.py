@@ -155,7 +155,17 @@ def test_copies_with_other_names_and_layout_are_rewritten_alike(
 ) -> None:
     source = baseline(name)
     copy = source
-    for old in ("scratch", "thread\\b", "columns", "channel\\b", "sum\\b", "largest", "half", "scan\\b", "plane"):
+    for old in (
+        "scratch",
+        "thread\\b",
+        "columns",
+        "channel\\b",
+        "sum\\b",
+        "largest",
+        "half",
+        "scan\\b",
+        "plane",
+    ):
         copy = re.sub(rf"\b{old}", f"q_{old.strip(chr(92) + 'b')}9", copy)
     copy = copy.replace("constexpr int THREADS = 256;", "#define THREADS (256)").replace("(256)", "256")
     copy = copy.replace(" = ", " =\n        ").replace("/= 2", ">>= 1").replace("++", " ++ ")

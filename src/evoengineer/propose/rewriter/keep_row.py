@@ -1,6 +1,6 @@
 """A rewrite for kernels that go over the same elements several times: they are loaded once and kept in registers.
 
-    for (i = threadIdx.x; i < n; i += 256) sum += x[i];      for (k = 0; k < 16; ++k) { kept[k] = x[i]; sum += kept[k]; }
+    for (i = threadIdx.x; i < n; i += 256) s += x[i];        for (k = 0; k < 16; ++k) { kept[k] = x[i]; s += kept[k]; }
     …                                                   →    …
     for (i = threadIdx.x; i < n; i += 256) y[i] = x[i] - m;  for (k = 0; k < 16; ++k) y[i] = kept[k] - m;
 
@@ -49,7 +49,9 @@ class KeepRow:
     """The rewrite of this module."""
 
     name: str = "keep row"
-    thought: str = "What several passes read is loaded once and kept in registers, so that DRAM and L2 see one pass."
+    thought: str = (
+        "What several passes read is loaded once and kept in registers, so that DRAM and L2 see one pass."
+    )
     treats: tuple[str, ...] = ("dram_bound", "l2_bound", "barriers", "latency_bound")
     weight: float = 2.0
     fresh: bool = True
@@ -162,7 +164,7 @@ class _Blocks:
             (written,) = item.nodes.values()
             for load, place in self.kept_in(stride.name):
                 written = written.replace(load, f"kept_{place}[k]")
-            nodes.update({each: written for each in item.nodes})
+            nodes.update(dict.fromkeys(item.nodes, written))
         inside = render(body, {}, {**replaced, **nodes})
         return (
             f"{STEP}#pragma unroll\n"

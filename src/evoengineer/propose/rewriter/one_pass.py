@@ -18,7 +18,16 @@ from tree_sitter import Node
 from evoengineer.propose.syntax.dependence import statements_of, target_of
 from evoengineer.propose.syntax.reductions import combination, squeezed
 from evoengineer.propose.syntax.rows import Item, Plain, Rows, Stride, Walk, Whole, Written
-from evoengineer.propose.syntax.tree import NotUnderstood, field, named, operator, render, stripped, text, walk
+from evoengineer.propose.syntax.tree import (
+    NotUnderstood,
+    field,
+    named,
+    operator,
+    render,
+    stripped,
+    text,
+    walk,
+)
 
 
 def in_one_pass(rows: Rows) -> Rows:

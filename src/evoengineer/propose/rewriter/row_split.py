@@ -196,7 +196,9 @@ class _Printer:
     def launch(self) -> str:
         launch, stem = self.rows.launch, self.stem
         further = "".join(f", {text(each)}" for each in launch.further)
-        arguments = ", ".join([*(text(each) for each in launch.arguments), "parts", "rows_of_all", "first_row"])
+        arguments = ", ".join(
+            [*(text(each) for each in launch.arguments), "parts", "rows_of_all", "first_row"]
+        )
         calls = "".join(
             f"            {self.name}_{number + 1}<<<count_of_rows * {self.parts}, {self.threads}{further}>>>"
             f"({arguments.replace('parts, rows_of_all', f'{self.partial}.data_ptr<float>(), rows_of_all')});\n"

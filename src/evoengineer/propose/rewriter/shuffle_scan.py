@@ -12,7 +12,18 @@ from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.syntax.dependence import condition_of, statements_of
 from evoengineer.propose.syntax.kernels import fresh_name
 from evoengineer.propose.syntax.reductions import is_barrier, squeezed
-from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, named, operator, parse, stripped, text, walk
+from evoengineer.propose.syntax.tree import (
+    Edit,
+    NotUnderstood,
+    edited,
+    field,
+    named,
+    operator,
+    parse,
+    stripped,
+    text,
+    walk,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,9 +139,13 @@ class _Reader:
     varying: set[str] = dataclass_field(default_factory=set)  # differ between the threads
     types: dict[str, str] = dataclass_field(default_factory=dict)
     starts: dict[str, str] = dataclass_field(default_factory=dict)  # what a declaration gave a variable
-    ways: dict[str, str] = dataclass_field(default_factory=dict)  # how walks combine a variable since it was set
+    ways: dict[str, str] = dataclass_field(
+        default_factory=dict
+    )  # how walks combine a variable since it was set
     shared: set[str] = dataclass_field(default_factory=set)
-    held: dict[str, str] = dataclass_field(default_factory=dict)  # what each thread has put into a shared array
+    held: dict[str, str] = dataclass_field(
+        default_factory=dict
+    )  # what each thread has put into a shared array
     first: dict[str, str] = dataclass_field(default_factory=dict)  # what its first element is, reduced
 
     def read(self, statement: Node) -> None:
@@ -248,7 +252,9 @@ class _Reader:
                 value = node.child_by_field_name("right")
                 self.starts[text(target)] = squeezed(value) if value is not None else ""
             if node.type == "init_declarator":
-                name = next(text(each) for each in walk(field(node, "declarator")) if each.type == "identifier")
+                name = next(
+                    text(each) for each in walk(field(node, "declarator")) if each.type == "identifier"
+                )
                 parent = node.parent
                 if parent is not None:
                     self.types[name] = text(field(parent, "type"))
@@ -297,9 +303,9 @@ class _Reader:
         headers = {node.id for each in walk(statement) if each.type == "for_statement"
                    for part in ("initializer", "condition", "update") for node in walk(field(each, part))}  # fmt: skip
         for node in walk(statement):
-            if node.type == "identifier" and text(node) in self.shared | {"gridDim", "blockDim"}:
-                if node.id not in headers:
-                    raise NotUnderstood(f"{text(node)} in a walk")
+            foreign = node.type == "identifier" and text(node) in self.shared | {"gridDim", "blockDim"}
+            if foreign and node.id not in headers:
+                raise NotUnderstood(f"{text(node)} in a walk")
             if node.type == "call_expression" and _is_collective(node, self.functions):
                 raise NotUnderstood("a walk in which threads meet")
             if node.type.endswith("_statement") and node.type in _FORBIDDEN:
@@ -345,7 +351,9 @@ class _Reader:
         stride = self._stride(node)
         if stride is not None:
             if any(
-                self._mentions_thread(each) for each in walk(field(node, "body")) if each.type == "for_statement"
+                self._mentions_thread(each)
+                for each in walk(field(node, "body"))
+                if each.type == "for_statement"
             ):
                 raise NotUnderstood("strided loops inside each other")
             strides.append(stride)
@@ -447,4 +455,3 @@ def _require_apart(rows: Rows) -> None:
                     places.setdefault(text(field(each, "argument")), set()).add(squeezed(each))
             if any(len(each) > 1 for each in places.values()):
                 raise NotUnderstood("an output is read at another place")
-
