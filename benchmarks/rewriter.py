@@ -25,11 +25,15 @@ from evoengineer.propose.rewriter import Rewriter
 SUITE = Path(evoengineer.__file__).parent / "suites" / "kernels91"
 
 
-def corpus() -> dict[str, Path]:
-    """The kernels outside the suites."""
+def corpus(wanted: list[str]) -> dict[str, Path]:
+    """The kernels outside the suites whose name contains one of the words."""
     from tests.propose.corpus import CORPUS
 
-    return {f"corpus/{each.name}": each.problem.path.parent for each in CORPUS}
+    return {
+        f"corpus/{each.name}": each.problem.path.parent
+        for each in CORPUS
+        if not wanted or any(word in each.name for word in wanted)
+    }
 
 
 def problems(wanted: list[str]) -> dict[str, Path]:
@@ -107,7 +111,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="print the table only")
     options = parser.parse_args()
     if not options.table:
-        found = corpus() if options.corpus else problems(options.problems)
+        found = corpus(options.problems) if options.corpus else problems(options.problems)
         for seed in options.seeds:
             for problem, folder in found.items():
                 measure(

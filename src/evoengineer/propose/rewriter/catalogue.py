@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evoengineer.propose.rewriter.block_shape import BlockShape
 from evoengineer.propose.rewriter.block_size import BlockSize
 from evoengineer.propose.rewriter.change import Rewrite
 from evoengineer.propose.rewriter.fast_math import FastMath
@@ -23,6 +24,7 @@ REWRITES: tuple[Rewrite, ...] = (
     WarpPerRow(),
     Settings(),
     BlockSize(),
+    BlockShape(),
     Unroll(),
     UnrollAll(),
     Restrict(),
