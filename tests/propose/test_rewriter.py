@@ -196,7 +196,8 @@ def test_what_was_tried_by_itself_is_combined_before_anything_is_repeated() -> N
         tried=tuple(Tried(source, "…", 1.0) for source in single),
     )
     code = parse_reply(Rewriter(rewrites).propose(asked).text).code
-    assert "__restrict__" in code and "__expf" in code
+    assert "__restrict__" in code
+    assert "__expf" in code
 
 
 def test_a_block_has_another_shape_only_where_threads_share_nothing() -> None:
