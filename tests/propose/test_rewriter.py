@@ -21,6 +21,7 @@ from evoengineer.propose.rewriter.catalogue import REWRITES
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
 from evoengineer.propose.rewriter.choice import ranked
 from evoengineer.propose.rewriter.fast_math import FastMath
+from evoengineer.propose.rewriter.grouped_launch import GroupedLaunch
 from evoengineer.propose.rewriter.reciprocal import Reciprocal
 from evoengineer.propose.rewriter.restrict import Restrict
 from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
@@ -31,6 +32,7 @@ from evoengineer.propose.rewriter.warp_per_row import WarpPerRow
 PACKAGE = Path(evoengineer.__file__).parent
 ROWS = (Path(__file__).parents[2] / "examples" / "softmax_thread_per_row.cu").read_text()
 SOFTMAX = (PACKAGE / "suites/starter/softmax/baseline.cu").read_text()
+FROBENIUS = (PACKAGE / "suites/kernels91/normalisation_reduction/frobenius_norm/baseline.cu").read_text()
 SCAN = (PACKAGE / "suites/kernels91/cumulative/cumsum/baseline.cu").read_text()
 PRODUCT = (PACKAGE / "suites/kernels91/matmul/square/baseline.cu").read_text()
 
@@ -116,7 +118,7 @@ def test_a_rewrite_that_treats_the_bottleneck_comes_first() -> None:
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.name)
 def test_every_rewrite_applies_to_something(rewrite: Rewrite) -> None:
-    texts = (SOFTMAX, ROWS, PRODUCT, SCAN, next(changes(Tiling(), PRODUCT)).source)
+    texts = (SOFTMAX, ROWS, PRODUCT, SCAN, FROBENIUS, next(changes(Tiling(), PRODUCT)).source)
     task = Task(("x: float32 tensor [64, 8192]",))
     assert any(
         change.source not in texts for text in texts for change in rewrite.changes(text, task, Random(0))
@@ -239,3 +241,11 @@ def test_a_tree_reduction_gets_a_shuffle_tail() -> None:
     changed = next(changes(ShuffleTail(), SOFTMAX)).source
     assert changed.count("__shfl_xor_sync") == 2
     assert changed.count("half > 0; half /= 2") == 2, "only within the warp"
+
+
+def test_a_kernel_begins_where_an_earlier_one_ended() -> None:
+    found = list(changes(GroupedLaunch(), FROBENIUS))
+    assert {change.what.split()[0] for change in found} == {"divide"}, "a single block has no groups"
+    assert all("(blockIdx.x + first_block)" in change.source for change in found)
+    alone = FROBENIUS.replace("partial_squares<<<", "//").replace("norm_of<<<", "//")
+    assert not list(changes(GroupedLaunch(), alone)), "nobody has read its input before"
