@@ -16,7 +16,9 @@ from evoengineer.propose.rewriter.keep_row import KeepRow
 from evoengineer.propose.rewriter.one_pass import in_one_pass
 from evoengineer.propose.rewriter.row_split import RowSplit, split
 from evoengineer.propose.rewriter.shuffle_scan import ShuffleScan
+from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
 from evoengineer.propose.syntax.kernels import kernels
+from evoengineer.propose.syntax.knobs import allowed
 from evoengineer.propose.syntax.reductions import block_reductions
 from evoengineer.propose.syntax.rows import Rows, rows_of
 from evoengineer.propose.syntax.tree import NotUnderstood, parse, walk
@@ -209,6 +211,15 @@ def test_functions_that_reduce_over_a_block_are_known_by_what_they_do() -> None:
     assert block_reductions(DISGUISED.replace("return s[0];", "return s[0] / NT;")) == {}
     assert block_reductions(DISGUISED.replace("__shfl_down_sync", "__shfl_up_sync")) == {}
     assert block_reductions(baseline("cross_entropy")) == {"block_max": "fmaxf", "block_sum": "+"}
+
+
+def test_knobs_keep_to_what_the_text_asserts() -> None:
+    text = split(baseline("layer_norm"), rows(baseline("layer_norm")), 64, 4, 2)
+    assert allowed(text, {"LAYER_NORM_SPLIT_THREADS": 32})
+    assert not allowed(text, {"LAYER_NORM_SPLIT_THREADS": 16})
+    tail = next(ShuffleTail().changes(baseline("softmax"), Task(), Random(0))).source
+    assert allowed(tail, {"THREADS": 32})
+    assert not allowed(tail, {"THREADS": 16})
 
 
 def test_short_rows_are_not_split() -> None:

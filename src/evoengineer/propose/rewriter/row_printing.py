@@ -19,10 +19,11 @@ def constants(stem: str, settings: Mapping[str, int]) -> str:
     """Named sizes, with what they may be; the first one is the number of threads."""
     threads = f"{stem}_{next(iter(settings))}"
     lines = [f"constexpr int {stem}_{name} = {value};\n" for name, value in settings.items()]
-    lines.append(
-        f"static_assert({threads} >= 32 && {threads} <= 1024 && ({threads} & ({threads} - 1)) == 0, "
-        f'"threads of a block");\n\n'
-    )
+    # The tuner reads assertions, but not those with bits.
+    lines += [
+        f'static_assert({threads} >= 32 && {threads} <= 1024, "threads of a block");\n',
+        f'static_assert(({threads} & ({threads} - 1)) == 0, "warps are added up in pairs");\n\n',
+    ]
     return "".join(lines)
 
 

@@ -386,7 +386,10 @@ class _Reader:
         bound = field(condition, "right")
         if identifiers(bound) & (self.varying | {name}) or self._mentions_thread(bound):
             raise NotUnderstood(f"the bound of {name}")
-        return Stride(loop, text(field(start, "type")), name, bound)
+        kind = text(field(start, "type"))
+        if kind == "auto":
+            raise NotUnderstood(f"the type of {name}")
+        return Stride(loop, kind, name, bound)
 
 
 _FORBIDDEN = {"return_statement", "break_statement", "goto_statement", "while_statement", "do_statement"}
