@@ -60,24 +60,32 @@ class RowSplit:
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        ranked = [
-            (place * random.uniform(0.3, 1.7), fused, shape)
-            for place, shape in enumerate(_SHAPES)
-            for fused in (True, False)
-        ]
-        for _, fused, (threads, parts, groups) in sorted(ranked):
-            for kernel in kernels(source):
-                try:
-                    rows = rows_of(source, kernel)
-                    if _is_short(rows, task):
-                        continue
-                    if fused:
-                        rows = in_one_pass(rows)
-                    words = f"{kernel.name}: {parts} blocks per row, {groups} groups of rows"
-                    words += ", sums in one pass" if fused else ""
-                    yield Change(words, split(source, rows, threads, parts, groups))
-                except NotUnderstood:
-                    continue
+        ranked: list[tuple[float, str, Rows, tuple[int, int, int]]] = []
+        for words, passes, rows in _forms(source, task):
+            for place, shape in enumerate(_SHAPES, 1):
+                ranked.append((passes * place * random.uniform(0.3, 1.7), words, rows, shape))
+        for _, words, rows, (threads, parts, groups) in sorted(ranked, key=lambda each: each[0]):
+            try:
+                yield Change(
+                    f"{rows.kernel.name}: {parts} blocks per row, {groups} groups of rows{words}",
+                    split(source, rows, threads, parts, groups),
+                )
+            except NotUnderstood:
+                continue
+
+
+def _forms(source: str, task: Task) -> Iterator[tuple[str, int, Rows]]:
+    """The kernels with long rows, with what is special about their passes, and how many there are."""
+    for kernel in kernels(source):
+        try:
+            rows = rows_of(source, kernel)
+            if _is_short(rows, task):
+                continue
+            yield "", sum(isinstance(item, Walk) for item in rows.items), rows
+            fused = in_one_pass(rows)
+            yield ", sums in one pass", sum(isinstance(item, Walk) for item in fused.items), fused
+        except NotUnderstood:
+            continue
 
 
 def _is_short(rows: Rows, task: Task) -> bool:
