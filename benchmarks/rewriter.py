@@ -25,11 +25,15 @@ from evoengineer.propose.rewriter import Rewriter
 SUITE = Path(evoengineer.__file__).parent / "suites" / "kernels91"
 
 
-def corpus() -> dict[str, Path]:
-    """The kernels outside the suites."""
+def corpus(wanted: list[str]) -> dict[str, Path]:
+    """The kernels outside the suites whose name contains one of the words."""
     from tests.propose.corpus import CORPUS
 
-    return {f"corpus/{each.name}": each.problem.path.parent for each in CORPUS}
+    return {
+        f"corpus/{each.name}": each.problem.path.parent
+        for each in CORPUS
+        if not wanted or any(word in each.name for word in wanted)
+    }
 
 
 def problems(wanted: list[str]) -> dict[str, Path]:
@@ -39,12 +43,21 @@ def problems(wanted: list[str]) -> dict[str, Path]:
 
 
 def measure(
-    archive: Path, problem: str, folder: Path, seed: int, trials: int, tune: int, *, random: bool
+    archive: Path,
+    problem: str,
+    folder: Path,
+    seed: int,
+    trials: int,
+    tune: int,
+    *,
+    random: bool,
+    workers: int,
 ) -> None:
     """One run, from wherever it stands to its end."""
     name = f"{problem.replace('/', '-')}-{trials}-{tune}-s{seed}" + ("-random" if random else "")
     settings = new_settings({
         "problem": str(folder), "method": "free", "trials": trials, "tune": tune, "seed": seed,
+        "judge_workers": workers,
     })  # fmt: skip
     with Archive(archive) as opened:
         known = {each.run.id: each.run.status for each in reading.summaries(opened)}
@@ -102,17 +115,19 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=45)
     parser.add_argument("--tune", type=int, default=20)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
+    parser.add_argument("--workers", type=int, default=1, help="kernels that are judged at a time")
     parser.add_argument("--random", action="store_true", help="equal chances instead of the bandit")
     parser.add_argument("--corpus", action="store_true", help="the kernels outside the suites instead")
     parser.add_argument("--table", action="store_true", help="print the table only")
     options = parser.parse_args()
     if not options.table:
-        found = corpus() if options.corpus else problems(options.problems)
+        found = corpus(options.problems) if options.corpus else problems(options.problems)
         for seed in options.seeds:
             for problem, folder in found.items():
                 measure(
                     *(options.archive, problem, folder, seed, options.trials, options.tune),
                     random=options.random,
+                    workers=options.workers,
                 )
     print(table(options.archive))
 

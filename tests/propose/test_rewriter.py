@@ -15,11 +15,13 @@ from evoengineer.kernel.text import Kernel
 from evoengineer.propose.parse import parse_reply
 from evoengineer.propose.protocol import Asked, ProposerError, Request, Tried
 from evoengineer.propose.rewriter import Rewriter
+from evoengineer.propose.rewriter.block_shape import BlockShape
 from evoengineer.propose.rewriter.block_size import BlockSize
 from evoengineer.propose.rewriter.catalogue import REWRITES
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
 from evoengineer.propose.rewriter.choice import ranked
 from evoengineer.propose.rewriter.fast_math import FastMath
+from evoengineer.propose.rewriter.grouped_launch import GroupedLaunch
 from evoengineer.propose.rewriter.reciprocal import Reciprocal
 from evoengineer.propose.rewriter.restrict import Restrict
 from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
@@ -30,6 +32,8 @@ from evoengineer.propose.rewriter.warp_per_row import WarpPerRow
 PACKAGE = Path(evoengineer.__file__).parent
 ROWS = (Path(__file__).parents[2] / "examples" / "softmax_thread_per_row.cu").read_text()
 SOFTMAX = (PACKAGE / "suites/starter/softmax/baseline.cu").read_text()
+FROBENIUS = (PACKAGE / "suites/kernels91/normalisation_reduction/frobenius_norm/baseline.cu").read_text()
+SCAN = (PACKAGE / "suites/kernels91/cumulative/cumsum/baseline.cu").read_text()
 PRODUCT = (PACKAGE / "suites/kernels91/matmul/square/baseline.cu").read_text()
 
 
@@ -114,8 +118,11 @@ def test_a_rewrite_that_treats_the_bottleneck_comes_first() -> None:
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.name)
 def test_every_rewrite_applies_to_something(rewrite: Rewrite) -> None:
-    texts = (SOFTMAX, ROWS, PRODUCT, next(changes(Tiling(), PRODUCT)).source)
-    assert any(change.source not in texts for text in texts for change in changes(rewrite, text))
+    texts = (SOFTMAX, ROWS, PRODUCT, SCAN, FROBENIUS, next(changes(Tiling(), PRODUCT)).source)
+    task = Task(("x: float32 tensor [64, 8192]",))
+    assert any(
+        change.source not in texts for text in texts for change in rewrite.changes(text, task, Random(0))
+    )
 
 
 def test_a_thread_per_row_becomes_a_warp_per_row() -> None:
@@ -172,9 +179,40 @@ def test_block_sizes_are_found(text: str, changed: str) -> None:
 
 
 def test_unrolling_replaces_an_earlier_factor() -> None:
-    once = next(changes(Unroll(), "    for (int i = 0; i < n; ++i) a += x[i];\n")).source
+    text = "__global__ void f(float* x) { float a = 0; for (int i = 0; i < n; ++i) a += x[i]; }\nvoid g() { HOST }"
+    once = next(changes(Unroll(), text.replace("HOST", "for (int i = 0; i < 9; ++i) f();"))).source
     again = [change.source for change in changes(Unroll(), once)]
-    assert all(text.count("#pragma unroll") == 1 for text in again)
+    assert again, "wherever the loop stands in its line"
+    assert all(text.count("#pragma unroll") == 1 for text in again), "loops of the host are left alone"
+
+
+def test_what_was_tried_by_itself_is_combined_before_anything_is_repeated() -> None:
+    text = "__global__ void f(float* x, int n) { for (int i = 0; i < n; ++i) x[i] = expf(x[i]); }"
+    rewrites = [Restrict(), FastMath()]
+    single = [next(changes(rewrite, text)).source for rewrite in rewrites]
+    asked = Request(
+        *("run", 3, "", "", "prompt", 0, 3),
+        parents=(text,),
+        baseline=text,
+        after=2,
+        tried=tuple(Tried(source, "…", 1.0) for source in single),
+    )
+    code = parse_reply(Rewriter(rewrites).propose(asked).text).code
+    assert "__restrict__" in code
+    assert "__expf" in code
+
+
+def test_a_block_has_another_shape_only_where_threads_share_nothing() -> None:
+    found = [change.source for change in changes(BlockShape(), PRODUCT)]
+    assert any("BLOCK_X = 32;" in text and "BLOCK_Y = 8;" in text for text in found)
+    for old, new in (
+        ("float sum = 0.0f;", "float sum = threadIdx.x;"),
+        ("float sum = 0.0f;", "__shared__ float s[9]; float sum = 0.0f;"),
+        ("if (row >= n || column >= n) return;", "if (row >= n) return;"),
+        ("blockIdx.x * blockDim.x", "blockIdx.x * 16"),
+    ):
+        assert old in PRODUCT
+        assert not list(changes(BlockShape(), PRODUCT.replace(old, new)))
 
 
 def test_restrict_touches_the_heads_of_kernels_only() -> None:
@@ -203,3 +241,11 @@ def test_a_tree_reduction_gets_a_shuffle_tail() -> None:
     changed = next(changes(ShuffleTail(), SOFTMAX)).source
     assert changed.count("__shfl_xor_sync") == 2
     assert changed.count("half > 0; half /= 2") == 2, "only within the warp"
+
+
+def test_a_kernel_begins_where_an_earlier_one_ended() -> None:
+    found = list(changes(GroupedLaunch(), FROBENIUS))
+    assert {change.what.split()[0] for change in found} == {"divide"}, "a single block has no groups"
+    assert all("(blockIdx.x + first_block)" in change.source for change in found)
+    alone = FROBENIUS.replace("partial_squares<<<", "//").replace("norm_of<<<", "//")
+    assert not list(changes(GroupedLaunch(), alone)), "nobody has read its input before"

@@ -90,7 +90,11 @@ class Rewriter:
         parent = asked.parents[0] if asked.parents else request.baseline
         repeated: list[Step] = []
         first = self._step(request, parent, tried, asked, known, random, repeated)
-        if first is None:
+        if first is None:  # everything was tried by itself: try it on top of something else
+            for base in random.sample(repeated, min(len(repeated), _DRAWS)):
+                second = self._step(request, base.change.source, tried, asked, known, random, [], fresh=False)
+                if second is not None:
+                    return [base, second]
             return repeated[:1]
         if random.random() < 0.3:
             second = self._step(request, first.change.source, tried, asked, known, random, [], fresh=False)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from evoengineer.propose.rewriter.block_shape import BlockShape
 from evoengineer.propose.rewriter.block_size import BlockSize
 from evoengineer.propose.rewriter.change import Rewrite
 from evoengineer.propose.rewriter.fast_math import FastMath
+from evoengineer.propose.rewriter.grouped_launch import GroupedLaunch
+from evoengineer.propose.rewriter.keep_row import KeepRow
 from evoengineer.propose.rewriter.reciprocal import Reciprocal
 from evoengineer.propose.rewriter.restrict import Restrict
+from evoengineer.propose.rewriter.row_split import RowSplit
 from evoengineer.propose.rewriter.settings import Settings
+from evoengineer.propose.rewriter.shuffle_scan import ShuffleScan
 from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
 from evoengineer.propose.rewriter.tiling import Tiling
 from evoengineer.propose.rewriter.unroll import Unroll, UnrollAll
@@ -15,13 +20,18 @@ from evoengineer.propose.rewriter.warp_per_row import WarpPerRow
 
 REWRITES: tuple[Rewrite, ...] = (
     Tiling(),
+    RowSplit(),
+    KeepRow(),
     WarpPerRow(),
     Settings(),
     BlockSize(),
+    BlockShape(),
     Unroll(),
     UnrollAll(),
     Restrict(),
     FastMath(),
     Reciprocal(),
     ShuffleTail(),
+    ShuffleScan(),
+    GroupedLaunch(),
 )

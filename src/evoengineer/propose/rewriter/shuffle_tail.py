@@ -38,17 +38,21 @@ class ShuffleTail:
         return shuffled(list(self._all(source)), random)
 
     def _all(self, source: str) -> Iterator[Change]:
-        changed = self._TREE.sub(self._shuffled, source)
+        constants = set(re.findall(r"(?:#define\s+|\bconstexpr\s+(?:int|unsigned)\s+)(\w+)", source))
+        changed = self._TREE.sub(lambda match: self._shuffled(match, constants), source)
         yield Change("shuffle reduction", changed)
 
-    def _shuffled(self, match: re.Match[str]) -> str:
+    def _shuffled(self, match: re.Match[str], constants: set[str]) -> str:
         h, n, t, s = match["h"], match["n"], match["t"], match["s"]
+        # Who turns a constant has to leave the warp whole.
+        known = set(re.findall(r"[A-Za-z_][\w.]*", n)) <= constants
+        whole = f'static_assert({n} >= 16, "a whole warp");\n    ' if known else ""
 
         def combine(a: str, b: str) -> str:
             return f"{a} + {b}" if match["plus"] else f"{match['f']}({a}, {b})"
 
         return (
-            f"for (int {h} = {n}; {h} > 16; {h} /= 2) {{\n"
+            f"{whole}for (int {h} = {n}; {h} > 16; {h} /= 2) {{\n"
             f"        if ({t} < {h}) {s}[{t}] = {combine(f'{s}[{t}]', f'{s}[{t} + {h}]')};\n"
             f"        __syncthreads();\n"
             f"    }}\n"

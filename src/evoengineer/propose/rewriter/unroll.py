@@ -1,15 +1,17 @@
-"""Unroll factors: of one loop, or of all that walk over data."""
+"""Unroll factors: of one loop of a kernel, or of all that walk over data."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from evoengineer.propose.rewriter.change import Change, Task, shuffled
+from tree_sitter import Node
 
-_FOR = re.compile(r"^([ \t]*)(?:#pragma unroll[^\n]*\n[ \t]*)?(for\s*\()", re.MULTILINE)
+from evoengineer.propose.rewriter.change import Change, Task, shuffled
+from evoengineer.propose.syntax.tree import Edit, edited, parse, text, walk
+
+_FACTORS = (2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,9 @@ class Unroll:
         return shuffled(list(self._all(source)), random)
 
     def _all(self, source: str) -> Iterator[Change]:
-        for place, match in enumerate(_FOR.finditer(source), 1):
-            for factor in (2, 4, 8):
-                loop = f"{match[1]}#pragma unroll {factor}\n{match[1]}{match[2]}"
-                changed = source[: match.start()] + loop + source[match.end() :]
-                yield Change(f"loop {place} unrolled by {factor}", changed)
+        for place, loop in enumerate(_loops(source), 1):
+            for factor in _FACTORS:
+                yield Change(f"loop {place} unrolled by {factor}", _unrolled(source, [loop], factor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,47 @@ class UnrollAll:
         return shuffled(list(self._all(source)), random)
 
     def _all(self, source: str) -> Iterator[Change]:
-        for factor in (2, 4, 8):
+        walking = [loop for loop in _loops(source) if _walks(loop)]
+        for factor in _FACTORS if walking else ():
+            yield Change(f"data loops unrolled by {factor}", _unrolled(source, walking, factor))
 
-            def unrolled(match: re.Match[str], factor: int = factor) -> str:
-                header = source[match.end() : source.find("\n", match.end())]
-                walks = "+=" in header.split(")")[0]
-                return f"{match[1]}#pragma unroll {factor}\n{match[1]}{match[2]}" if walks else match[0]
 
-            yield Change(f"data loops unrolled by {factor}", _FOR.sub(unrolled, source))
+def _loops(source: str) -> list[Node]:
+    """Loops of device code that a pragma may precede: statements of a block."""
+    found = []
+    for function in walk(parse(source).root_node):
+        if function.type == "function_definition" and any(
+            text(each) in ("__global__", "__device__") for each in function.children
+        ):
+            found += [
+                node
+                for node in walk(function)
+                if node.type == "for_statement"
+                and node.parent is not None
+                and node.parent.type == "compound_statement"
+            ]
+    return found
+
+
+def _walks(loop: Node) -> bool:
+    update = loop.child_by_field_name("update")
+    return update is not None and "+=" in text(update)
+
+
+def _unrolled(source: str, loops: Sequence[Node], factor: int) -> str:
+    """The text with a factor for the loops, in place of those that they have."""
+    data = source.encode()
+    edits = []
+    for loop in loops:
+        line = data.rfind(b"\n", 0, loop.start_byte) + 1
+        before = data[line : loop.start_byte].decode()
+        indent = before if not before.strip() else before[: len(before) - len(before.lstrip())]
+        pragma = f"#pragma unroll {factor}\n{indent}"
+        previous = loop.prev_sibling
+        if previous is not None and previous.type == "preproc_call" and "unroll" in text(previous):
+            edits.append(Edit(previous.start_byte, loop.start_byte, pragma))
+        else:
+            edits.append(
+                Edit(loop.start_byte, loop.start_byte, ("\n" + indent if before.strip() else "") + pragma)
+            )
+    return edited(source, edits)

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from evoengineer.propose.syntax.tree import NotUnderstood, field, named, parse, text, walk
+from evoengineer.propose.syntax.tree import (
+    NotUnderstood,
+    field,
+    identifiers,
+    named,
+    parse,
+    render,
+    text,
+    walk,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +128,19 @@ def only_launch(source: str, kernel: Kernel) -> Launch:
     if len(found[0].arguments) != len(kernel.parameters):
         raise NotUnderstood(f"{kernel.name} is launched with default arguments")
     return found[0]
+
+
+def in_terms_of_launch(kernel: Kernel, launch: Launch, expression: str) -> str:
+    """An expression over a kernel's parameters, with what the launch passes for them."""
+    names = {
+        parameter.name: f"({text(argument)})" if argument.type != "identifier" else text(argument)
+        for parameter, argument in zip(kernel.parameters, launch.arguments, strict=True)
+    }
+    statement = parse(f"auto v = {expression};").root_node
+    value = next(each for each in walk(statement) if each.type == "init_declarator")
+    if not identifiers(value) - {"v"} <= set(names):
+        raise NotUnderstood(f"{expression} is not known before the kernel runs")
+    return render(field(value, "value"), names)
 
 
 def dimensions(shape: Node) -> tuple[str, ...]:

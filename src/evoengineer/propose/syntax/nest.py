@@ -125,7 +125,7 @@ def _read_declaration(
     found_digits: list[_Digit] = []
     for each in declared:
         name, value = text(field(each, "declarator")), field(each, "value")
-        position = _axis(value)
+        position = axis_of(value)
         if position is not None:
             found_direct[name] = (kind, *position)
             continue
@@ -140,7 +140,7 @@ def _read_declaration(
     return True
 
 
-def _axis(value: Node) -> tuple[str, bool] | None:
+def axis_of(value: Node) -> tuple[str, bool] | None:
     """The axis of `blockIdx.a * blockDim.a + threadIdx.a` (and whether it is `blockIdx.a` alone)."""
     terms = _terms(stripped(value), "+")
     written = ["*".join(sorted(text(stripped(each)) for each in _terms(term, "*"))) for term in terms]
