@@ -24,6 +24,7 @@ from evoengineer.judge.options import JudgeOptions
 from evoengineer.judge.verdict import Verdict
 from evoengineer.judge.worker import Target
 
+_ALONG_BYTES = 1 << 16  # of a problem, sent with each call
 _LABEL = "accelerator_type:"  # Ray's resource that names a node's card
 _CREW = "evoengineer.cluster.crew"
 
@@ -93,7 +94,8 @@ class RayFleet:
 
     def keep_problem(self, key: str, data: bytes) -> None:
         if key not in self._problems:
-            self._problems[key] = ray.put(data)
+            # What is in Ray's store is fetched for every call; a file or two go along quicker.
+            self._problems[key] = data if len(data) <= _ALONG_BYTES else ray.put(data)
 
     def close(self, seconds: float) -> None:
         """Judges end their own processes; those that are busy are ended."""
