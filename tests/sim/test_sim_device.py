@@ -157,3 +157,49 @@ def test_closing_ends_the_process() -> None:
     process = device._server
     device.close()
     assert process.poll() is not None
+
+
+SHARED_OUT = """
+.version 8.0
+.target sm_89
+.address_size 64
+.visible .entry shared_out(.param .u64 next, .param .u64 taken, .param .u32 count)
+{
+    .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<5>; .shared .u32 mine;
+    ld.param.u64 %rd1, [next];
+    ld.param.u64 %rd2, [taken];
+    ld.param.u32 %r1, [count];
+    mov.u32 %r2, %ctaid.x;
+    mul.wide.u32 %rd3, %r2, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    mov.u32 %r3, %tid.x;
+    mov.u32 %r6, 0;
+    setp.ne.u32 %p1, %r3, 0;
+AGAIN:
+    @%p1 bra MEET;
+    atom.global.add.u32 %r4, [%rd1], 1;
+    st.shared.u32 [mine], %r4;
+MEET:
+    bar.sync 0;
+    ld.shared.u32 %r5, [mine];
+    bar.sync 0;
+    setp.ge.u32 %p2, %r5, %r1;
+    @%p2 bra DONE;
+    add.u32 %r6, %r6, 1;
+    bra AGAIN;
+DONE:
+    st.global.u32 [%rd4], %r6;
+    ret;
+}
+"""
+
+
+def test_blocks_that_ask_a_counter_for_work_share_it(device: SimDevice) -> None:
+    """As on a card, where all that fit ask at the same time: the first must not do everything."""
+    blocks, pieces = 40, 1000
+    counter, taken = device.upload(np.zeros(1, np.uint32)), device.upload(np.zeros(blocks, np.uint32))
+    kernel = device.load(SHARED_OUT)["shared_out"]
+    device.launch(kernel, grid=blocks, block=64, arguments=[counter, taken, pieces])
+    shares = device.download(taken)
+    assert shares.sum() == pieces
+    assert shares.max() - shares.min() <= 2

@@ -9,7 +9,7 @@ from evoengineer.errors import PtxError, UnsupportedError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.unit import RESERVED_SHARED, FunctionUnit, Program, make_unit
 from evoengineer.sim.ptx.flow import destinations, reachability, sources
-from evoengineer.sim.ptx.model import Addr, Function, Instr, Operand, Reg, Sym, Variable, Vec
+from evoengineer.sim.ptx.model import Addr, Function, Imm, Instr, Operand, Reg, Sym, Variable, Vec
 from evoengineer.sim.ptx.parser import parse_module
 
 RESERVED_BYTES = 1024  # shared memory that the system keeps for itself in every block
@@ -201,7 +201,7 @@ _COMMUTES = {"add", "min", "max", "and", "or", "xor"}
 
 
 def launch_flags(program: Program) -> int:
-    """USES_BARRIER, ORDERED, SPINS and FLUSH_DENORMALS of a program."""
+    """USES_BARRIER, ORDERED, SPINS, SHARES and FLUSH_DENORMALS of a program."""
     flags = abi.FLUSH_DENORMALS if program.flush_denormals else 0
     for unit in program.units:
         read = {name for instr in unit.body.instrs for name in sources(instr)}
@@ -216,6 +216,8 @@ def launch_flags(program: Program) -> int:
                     instr.op == "mbarrier" and "wait" in instr.name
                 ):
                     flags |= abi.SPINS
+                if block.index in loops and _takes_a_share(instr, read):
+                    flags |= abi.SHARES
     return flags
 
 
@@ -254,6 +256,12 @@ def _may_wait(instr: Instr, read: set[str]) -> bool:
     if instr.op == "atom":
         return _result_used(instr, read)
     return instr.op == "nanosleep"
+
+
+def _takes_a_share(instr: Instr, read: set[str]) -> bool:
+    """In a loop: may this be how a block asks what to do next?"""
+    counts = bool({"add", "inc", "dec"} & set(instr.mods)) and Imm(0) not in instr.args
+    return counts and _result_used(instr, read) and _depends_on_order(instr, read)
 
 
 def refuse_unsupported(function: Function) -> None:

@@ -161,6 +161,8 @@ enum LaunchFlags : uint32_t {
     kCheckInit = 128,
     kSampledOnly = 256,   // of the grid, run only the blocks in Launch::chosen
     kReversed = 512,      // the last block of the grid comes first
+    kShares = 1024,       // blocks share work out among themselves, by a counter that they ask in a loop: as many
+                          // as fit on the card are resident from the start, as the first would else take it all
 };
 
 enum ErrorCode : uint32_t {

@@ -223,7 +223,9 @@ void run_resident(Worker& k) {
     k.active.clear();
     k.free_blocks.clear();
     uint32_t rounds = 0;
-    uint64_t wanted = launch.flags & kCooperative ? (run.blocks + run.workers - 1) / run.workers : 1;
+    uint64_t wanted = 1;
+    if (launch.flags & kCooperative) wanted = (run.blocks + run.workers - 1) / run.workers;
+    else if (launch.flags & kShares) wanted = std::max(launch.max_resident / run.workers, 1u);
     for (uint64_t i = 0; i < wanted && admit(k); i++) {}
     while (!k.active.empty()) {
         bool progress = false;
