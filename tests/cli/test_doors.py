@@ -92,6 +92,12 @@ def test_a_run_whose_judge_does_not_open_leaves_no_ghost(monkeypatch: pytest.Mon
     assert names() == []
 
 
+def test_a_run_on_no_cluster_leaves_no_ghost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "open_judge", session.open_cluster)
+    assert main(["evolve", "toy", "--name", "r", "--cluster", "BADADDRESS"]) in (1, 2)
+    assert names() == []
+
+
 def test_a_run_with_an_invalid_baseline_leaves_no_ghost(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = task(name="toy", baseline=kernel("bad", outcome="wrong"))
     monkeypatch.setattr(session, "gather_task", lambda settings: bad)

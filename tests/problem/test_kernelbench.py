@@ -304,14 +304,14 @@ def test_torch_distributions_cost_nothing_to_count(tmp_path: Path) -> None:
 
 
 def test_inputs_of_which_rounding_alone_would_be_judged_are_not_drawn(tmp_path: Path) -> None:
-    """The products of nearly equal numbers are nearly equal; their norm is what rounding left of the difference."""
-    norm = "nn.functional.instance_norm({}.unsqueeze(1)).squeeze(1)"
-    constants, inputs = "batch = 16\nchannels = 64", "torch.rand(batch, channels)"
-    plain = load(write(tmp_path, f"return {norm.format('x')}", inputs, constants))
+    """A convolution of nearly equal numbers gives nearly equal ones; their norm is what rounding left of them."""
+    norm, constants = "return nn.functional.instance_norm({})", "batch = 16\nchannels = 16\nside = 32"
+    inputs = "torch.rand(batch, channels, side, side)"
+    plain = load(write(tmp_path, norm.format("x"), inputs, constants))
     assert Distribution.NEAR_CONSTANT in plain.problem.distributions
     product = load(
-        write(tmp_path, f"return {norm.format('self.layer(x)')}", inputs, constants,
-              "self.layer = nn.Linear(*sizes)", "channels, channels")
+        write(tmp_path, norm.format("self.conv(x)"), inputs, constants,
+              "self.conv = nn.Conv2d(sizes[0], sizes[0], 3)", "channels")
     )  # fmt: skip
     assert Distribution.NEAR_CONSTANT not in product.problem.distributions
     assert len(product.problem.distributions) > 3
