@@ -174,7 +174,7 @@ class PoolJudge:
 
 
 def run(pool: Pool, method: str, seed: int, folder: Path) -> tuple[int, float]:
-    """Trials until the pool's best is as good as reached; the best time so far in pool's bests, mean over all trials."""
+    """Trials until the pool's best is as good as reached; the best time so far in pool's bests, mean over trials."""
     task = Task(
         pool.problem,
         pool.problem,
