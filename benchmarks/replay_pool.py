@@ -1,6 +1,6 @@
 """Methods against each other on recorded answers: a pool per problem, from which proposals are drawn.
 
-    python -m benchmarks.replay_pool FOLDER --seeds 20
+    python -m benchmarks.replay_pool FOLDER --seeds 3
 
 FOLDER holds recordings `PROBLEM-METHOD.jsonl` and `trials.tsv` (run, proposal, operator, kind, verdict, time, speedup,
 name: as the judge gave them). For each request an answer of that problem is drawn, by how alike the operators are (how
@@ -227,7 +227,7 @@ def _done(value: T) -> Future[T]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args(arguments)
     try:
         pools = read_pools(options.folder)
