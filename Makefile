@@ -41,6 +41,8 @@ demo: $(STAMP)
 	$(BIN)/evoengineer evolve square --seed 1 --method free --trials 6 --archive build/demo/archive.db
 	$(BIN)/evoengineer report --archive build/demo/archive.db --out build/demo/report
 	@echo "look at it: $(CURDIR)/build/demo/report/report.html"
+	@echo "a language model's run, without a key: $(BIN)/evoengineer evolve kernels91/normalisation_reduction/layer_norm" \
+	    "--method free --trials 12 --seed 1 --replay examples/recordings/layer_norm-free.jsonl --match order"
 
 test: $(STAMP)
 	@sh scripts/get-chromium.sh

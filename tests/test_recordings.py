@@ -1,4 +1,4 @@
-"""The recordings that ship: each can be read to its last kernel, and one is played back and judged."""
+"""The recordings that ship: each can be read to its last kernel, and leads through a run of its method."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from tests.search.scripted import ScriptedJudge, reply, task
 from evoengineer.cli import main
 from evoengineer.experiment import run as running
 from evoengineer.experiment.bench import BenchProgress
+from evoengineer.experiment.evolving import list_runs
+from evoengineer.judge.verdict import Verdict
 from evoengineer.problem import catalog
 from evoengineer.propose.fake_endpoint import FakeEndpoint, by_number
 
@@ -123,3 +126,42 @@ def test_what_is_left_goes_by_the_pace_of_this_session() -> None:
     progress.cell_done(4, 10)  # ended early: six trials less to wait for
     assert progress.seconds_left == 2.0 * 10
     assert (progress.cells_done, progress.trials_done) == (2, 14)
+
+
+def test_trials_that_are_not_needed_are_handed_on(
+    endpoint: FakeEndpoint,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One problem's baseline is at the light; the other's runs get its trials, once."""
+
+    class Lit(ScriptedJudge):
+        def __init__(self, light_us: float) -> None:
+            super().__init__()
+            self.light_us = light_us
+
+        def _judge(self, source: str) -> Verdict:
+            verdict = super()._judge(source)
+            assert verdict.timing is not None
+            return replace(verdict, timing=replace(verdict.timing, speed_of_light_us=self.light_us))
+
+    monkeypatch.setattr(
+        running, "open_judge", lambda settings: Lit(99.0 if settings.problem == "near" else 10.0)
+    )
+    monkeypatch.setattr(catalog, "select", lambda suite, names: names)
+    file = tmp_path / "run.toml"
+    file.write_text(f'model = "m"\nbase_url = "{endpoint.url}"\ntrials = 4\nenough = 0.95\n')
+    command = ["bench", "--config", str(file), "--problems", "near,far", "--methods", "free", "--jobs", "1"]
+    assert main(command) == 0
+    assert "handed on" not in capsys.readouterr().out, "exact budgets are the default"
+    for expected in ("handed on to bench/far/free/m/0: 4 trials", ""):
+        assert main([*command, "--hand-on"]) == 0
+        out = capsys.readouterr().out
+        assert expected in out
+        assert ("handed on" in out) == bool(expected), "what was given is not given again"
+        counts = {run.id: len(run.trials) for run in list_runs(archive=tmp_path / "archive.db")}
+        assert counts == {"bench/near/free/m/0": 0, "bench/far/free/m/0": 8}
+    file.write_text(file.read_text().replace("enough = 0.95\n", ""))
+    assert main([*command, "--hand-on"]) == 2
+    assert "say how much is enough" in capsys.readouterr().err

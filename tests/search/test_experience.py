@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from tests.search.runs import Answers, evolve
-from tests.search.scripted import kernel, profile_of, reply
+from tests.search.scripted import kernel, profile_of, reply, task
 
 from evoengineer.cli import main
 from evoengineer.errors import UsageError
@@ -270,3 +270,25 @@ def test_the_command_lists_shows_imports_and_forgets(
     assert main(["experience", "forget", "--library", str(target)]) == 2
     assert main(["experience", "forget", "--problem", "other", "--library", str(target)]) == 0
     assert [each.technique for each in Library(target).proofs()] == ["shuffles"]
+
+
+def test_a_run_reads_the_snapshot_it_began_with_and_only_if_its_method_declares_it(tmp_path: Path) -> None:
+    from evoengineer.experiment import experience
+    from evoengineer.search.methods import find_method
+    from evoengineer.search.settings import resolve
+
+    archive = tmp_path / "archive.db"
+    library = Library(tmp_path / "experience.db")
+    library.add([proof(gain=2.0)])
+    guided, free = find_method("guided")[0], find_method("free")[0]
+    settings = resolve({"problem": "toy"})
+    lessons = experience.lessons_for(settings, guided, task(), archive)
+    assert [each.technique for each in lessons] == ["shuffles"]
+    assert experience.lessons_for(settings, free, task(), archive) == ()
+    assert experience.lessons_for(replace(settings, experience=False), guided, task(), archive) == ()
+    done = evolve(tmp_path / "run", Answers(lambda r: reply(f"k{r.number}")), method="free", trials=1)
+    kept = json.loads(json.dumps({**done.archive.run("run").settings, **experience.recorded(lessons)}))
+    library.add([proof("shared tile", gain=3.0)])
+    assert experience.recorded_lessons(replace(done.archive.run("run"), settings=kept)) == lessons
+    assert kept["experience_digest"] == digest(lessons)
+    assert experience.keep(replace(settings, experience=False), guided, done.archive, "run") == 0

@@ -64,6 +64,11 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         "--max-tokens-total", type=whole(1), metavar="N", help="tokens for the whole experiment"
     )
     bench.add_argument("--max-seconds", type=real(), metavar="S", help="wall time for the whole experiment")
+    bench.add_argument(
+        "--hand-on",
+        action="store_true",
+        help="give the trials that --enough saves to the runs that used up theirs (default: exact budgets)",
+    )
     bench.add_argument("--table", action="store_true", help="only print the table of what has been run")
     bench.add_argument(
         "--out",
@@ -87,6 +92,8 @@ def bench_command(options: argparse.Namespace) -> int:
             on_work(bench)
             bench.run()
     found = bench.summaries()
+    for name, trials in bench.handed_on.items():
+        print(f"handed on to {name}: {trials} trials that others did not need")
     if bench.interrupted:
         print("interrupted; give the same command again to continue")
     print(paper_table(found) if found else "nothing has been run yet")
@@ -135,6 +142,10 @@ def _bench(options: argparse.Namespace, printer: _Printer) -> Bench:
         options.repeats,
         settings,
     )
+    if options.hand_on and any(cell.settings.enough is None for cell in cells):
+        raise UsageError(
+            "--hand-on gives away what --enough saves: say how much is enough, e.g. --enough 0.95"
+        )
     limits = {
         name: given if (given := getattr(options, name)) is not None else file.get(name)
         for name in ("max_tokens_total", "max_cost", "max_seconds")
@@ -145,6 +156,7 @@ def _bench(options: argparse.Namespace, printer: _Printer) -> Bench:
         cells,
         jobs=options.jobs,
         total=total,
+        hand_on=options.hand_on,
         on_cell=printer.cell,
         on_trial=printer.trial,
     )

@@ -19,6 +19,7 @@ from evoengineer.archive.reading import RunSummary, summaries
 from evoengineer.archive.store import Archive
 from evoengineer.errors import EvoEngineerError, UsageError
 from evoengineer.experiment import run as running
+from evoengineer.experiment.handing_on import shares
 from evoengineer.experiment.proposers import open_proposer, proposer_name
 from evoengineer.experiment.run import Run
 from evoengineer.experiment.tasks import describe
@@ -75,6 +76,11 @@ class BenchProgress:
         self.cells_done += 1
         self.trials -= max(0, budget - trials)
 
+    def extended(self, cells: int, trials: int) -> None:
+        """Cells go on with further trials."""
+        self.cells += cells
+        self.trials += trials
+
     @property
     def seconds_left(self) -> float | None:
         """None until the first trial."""
@@ -123,6 +129,7 @@ class Bench:
         *,
         jobs: int | None = None,
         total: Budget | None = None,
+        hand_on: bool = False,
         on_cell: Callable[[Cell, Result | EvoEngineerError], None] | None = None,
         on_trial: Callable[[Cell, Progress], None] | None = None,
     ) -> None:
@@ -130,6 +137,8 @@ class Bench:
         self.cells = tuple(cells)
         self.jobs = jobs  # None: one per core, of the cluster's or of this machine
         self.total = total or Budget()
+        self.hand_on = hand_on
+        self.handed_on: dict[str, int] = {}  # trials that runs got from others
         self.failed = 0
         self.interrupted = False
         self.progress = BenchProgress(len(self.cells), sum(cell.settings.trials for cell in self.cells))
@@ -156,6 +165,8 @@ class Bench:
             with ThreadPoolExecutor(self.jobs or self._places()) as pool:
                 for future in [pool.submit(self._cell, cell) for cell in self.cells]:
                     future.result()
+                for future in [pool.submit(self._cell, cell) for cell in self._extended()]:
+                    future.result()
         finally:
             for proposer in self._proposers.values():
                 proposer.close()
@@ -163,6 +174,24 @@ class Bench:
                 judge.close()
             if self._cluster is not None:
                 self._cluster.close()
+
+    def _extended(self) -> list[Cell]:
+        """Cells that go on with trials which others did not need, if that was asked for."""
+        if not self.hand_on or self.interrupted or self.failed:
+            return []
+        with Archive(self.archive, read_only=True) as archive:
+            self.handed_on = shares(archive, [(cell.name, cell.settings.trials) for cell in self.cells])
+            given = {name: archive.run(name).trials + more for name, more in self.handed_on.items()}
+        further = [
+            replace(cell, settings=replace(cell.settings, trials=given[cell.name]))
+            for cell in self.cells
+            if cell.name in given
+        ]
+        for cell in further:
+            self._left[cell.settings.problem] += 1
+        with self._lock:
+            self.progress.extended(len(further), sum(self.handed_on.values()))
+        return further
 
     def interrupt(self) -> None:
         """Begin no further cell and end those under way cleanly. Safe in a signal handler."""
@@ -204,7 +233,8 @@ class Bench:
                 self.progress.cell_done(summary.trials, cell.settings.trials)
             return
         with self._lock:
-            self.progress.earlier(summary.trials)
+            if cell.name not in self.handed_on:
+                self.progress.earlier(summary.trials)
         result = run.work(
             {
                 "trials": max(cell.settings.trials, summary.run.trials),
