@@ -116,6 +116,16 @@ def test_groups_share_what_all_their_outputs_read() -> None:
     assert "(s.group_filters) % CONV_TRANSPOSE2D_TILED_FILTER_TILE == 0" in text
 
 
+def test_a_part_of_an_index_over_several_dimensions_is_no_group() -> None:
+    """`i / width / height % channels` differs between the outputs of a tile: one version of it was code that does not
+    compile."""
+    source = (SUITE / "convolution/conv2d_depthwise_square_kernel/baseline.cu").read_text()
+    nest = nest_of(source, kernels(source)[0])
+    found = analysed(source, nest)
+    assert not found.groups
+    assert found.dims["channel"] == {dim.name for dim in nest.dims}
+
+
 def test_a_long_sum_is_shared_by_more_blocks_where_there_are_few() -> None:
     sizes = ("a: float32 tensor [128, 9000]", "b: float32 tensor [9000, 128]")
     source = (SUITE / "matmul/large_k/baseline.cu").read_text()

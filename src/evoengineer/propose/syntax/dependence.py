@@ -84,7 +84,8 @@ def dependence(
         for node in walk(statement)
         if node.type == "binary_expression"
         and operator(node) == "/"
-        and text(stripped(field(node, "left"))) in indices
+        and indices.get(left := text(stripped(field(node, "left"))))
+        == {left}  # no index over several dimensions
         and identifiers(field(node, "right")) <= constants
     }
     result = Dependence(dict(indices), groups=groups)
