@@ -109,18 +109,19 @@ PLAIN = "float d = row[c] - m; dev += d * d;"
 MACRO = "dev += SQ(row[c] - m);"
 
 
-@pytest.mark.parametrize(
-    ("deviation", "fused", "kernels_made"), [(PLAIN, True, 2), (MACRO, False, 3)], ids=["one pass", "macro"]
-)
-def test_a_disguised_row_is_split_over_blocks_and_right(
-    deviation: str, fused: bool, kernels_made: int
-) -> None:
-    specimen = disguised(deviation)
-    found = rows(specimen.source)
-    text = split(specimen.source, in_one_pass(found) if fused else found, 64, 4, 2)
-    assert text.count("__global__") == kernels_made + 1, "the original stays"
+def test_a_disguised_row_is_split_over_blocks_and_right() -> None:
+    specimen = disguised(PLAIN)
+    text = split(specimen.source, in_one_pass(rows(specimen.source)), 64, 4, 2)
+    assert text.count("__global__") == 1 + 2, "the original stays"
     verdict = evoengineer.judge(text, specimen.problem)
     assert verdict.outcome == "valid", verdict.evidence
+
+
+def test_a_square_behind_a_macro_leaves_two_passes() -> None:
+    found = rows(disguised(MACRO).source)
+    with pytest.raises(NotUnderstood, match="no square"):
+        in_one_pass(found)
+    assert split(disguised(MACRO).source, found, 64, 4, 2).count("__global__") == 1 + 3
 
 
 def test_a_disguised_row_is_kept_in_registers_and_right() -> None:

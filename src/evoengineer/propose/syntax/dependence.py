@@ -85,7 +85,7 @@ def dependence(
         if node.type == "binary_expression"
         and operator(node) == "/"
         and indices.get(left := text(stripped(field(node, "left"))))
-        == {left}  # no index over several dimensions
+        == frozenset((left,))  # no index over several dimensions
         and identifiers(field(node, "right")) <= constants
     }
     result = Dependence(dict(indices), groups=groups)
