@@ -288,3 +288,18 @@ def test_a_module_that_prints_is_optimised_like_any_other() -> None:
     elsewhere = PRINTS.replace("vprintf", "defined_elsewhere")
     linked = Assembler(header + elsewhere, 80).result()  # which ptxas must not refuse
     assert read_code(linked.cubin)["four"].instrs
+
+
+@pytest.mark.parametrize(
+    ("number", "refused"), [("SEGV", True), ("ABRT", True), ("KILL", False), ("TERM", False)]
+)
+def test_an_assembler_that_crashes_refuses_the_text_and_one_that_is_killed_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: str, refused: bool
+) -> None:
+    program = tmp_path / "ptxas"
+    program.write_text(f"#!/bin/sh\nkill -{number} $$\n")
+    program.chmod(0o755)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(ptxas, "find_ptxas", lambda: program)
+    assembly = Assembler(PTX, 80).result()
+    assert (bool(assembly.refusal), bool(assembly.failure)) == (refused, not refused)

@@ -116,6 +116,10 @@ def _caged() -> None:
     die_with_parent()
 
 
+# It fell over the text, and would anywhere; other signals come from outside and say nothing of it.
+_OWN_FAULTS = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
+
+
 def _calls_elsewhere(text: str) -> bool:
     """Are there functions that another text must define? Those of the system are known to ptxas, and code that may
     be linked later is not optimised as well: shared loads are no longer merged, for one."""
@@ -152,6 +156,8 @@ def _run_ptxas(ptxas: Path, arch: str, text: str) -> tuple[str, bytes]:
             raise _Refused(
                 f"{said}\nptxas needs more than {_LIMITS[resource.RLIMIT_CPU]} seconds of CPU time, or more space"
             )
+        if -run.returncode in _OWN_FAULTS:
+            raise _Refused(f"{said}\nptxas crashed on this code: {signal.Signals(-run.returncode).name}")
         if run.returncode < 0:
             raise OSError(f"it was ended by signal {-run.returncode}")
         if run.returncode:
