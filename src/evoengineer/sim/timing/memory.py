@@ -242,7 +242,7 @@ def _motion(
         moved = [p for p in both if overlaps[start, p.one, p.other] < max(size[p.one], size[p.other])]
         along[axis] = bool(moved) or not both
         near = [p for p in moved if p.apart == 1]
-        news += [1 - overlaps[start, p.one, p.other] / size[p.other] for p in near]
+        news += [1 - overlaps[start, p.one, p.other] / max(size[p.other], 1) for p in near]
         steps = sorted(_step(by_sample[p.one], by_sample[p.other]) for p in near)
         joins[axis] = bool(steps) and steps[len(steps) // 2] <= max(run, _PAGE_BYTES)
     extent = max(largest.high - largest.low, 1)
