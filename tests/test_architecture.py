@@ -36,7 +36,7 @@ HOUSE: Floors = (
     ("sim",),
     ("card",),
     ("toolchain",),
-    ("lifetime", "files", "user_files", "errors", "version"),
+    ("lifetime", "idleness", "files", "user_files", "errors", "version"),
 )
 SIMULATED_GPU: Floors = (
     ("__init__",),

@@ -393,7 +393,7 @@ def _commit() -> str:
             encoding="utf-8",
             errors="replace",
             check=False,
-            timeout=5,
+            timeout=60,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

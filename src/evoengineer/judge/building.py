@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evoengineer.errors import EnvironmentFailure
+from evoengineer.idleness import LOOK_SECONDS, Idleness
 from evoengineer.judge.failures import Rejected, trimmed
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.sandbox import Exit, Idleness, Surroundings, compile_policy, from_outside, start
+from evoengineer.judge.sandbox import Exit, Surroundings, compile_policy, from_outside, start
 from evoengineer.judge.verdict import Outcome
 from evoengineer.kernel.build import Build, BuildFailure, build_kernel
 from evoengineer.kernel.command import BuildLimits, Command, Finished
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from evoengineer.judge.worker import Target
 
 _MOST_SOURCE_BYTES = 1 << 20
-_LOOK_SECONDS = 0.5
 
 
 def build_sandboxed(source: str, problem: Problem, target: Target, options: JudgeOptions) -> Build | Rejected:
@@ -133,7 +133,7 @@ def _sandboxed(compilers: tuple[Path, ...]) -> Callable[[Command], Finished]:
             ending = None
             while ending is None:
                 try:
-                    ending = process.wait(_LOOK_SECONDS)
+                    ending = process.wait(LOOK_SECONDS)
                 except subprocess.TimeoutExpired:
                     if idle.look():
                         process.kill()

@@ -22,14 +22,15 @@ from typing import Any
 
 from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 from evoengineer.files import Cache, digest
+from evoengineer.idleness import LOOK_SECONDS, Endlessness
 from evoengineer.kernel.inline import Signature, signature_of
 from evoengineer.problem.model import Case, CaseKind, Distribution, Problem, Tolerance
 from evoengineer.version import __version__
 
 SUITES = Path(__file__).parents[1] / "suites"
-SECONDS_VARIABLE = "EVOENGINEER_PROBLEM_SECONDS"  # how long a problem's file may take
+SECONDS_VARIABLE = "EVOENGINEER_PROBLEM_SECONDS"  # processor time that a problem's file may use
 _SECONDS = 120.0
-START_SECONDS = 30.0  # for importing PyTorch
+START_SECONDS = 20.0  # for importing PyTorch
 _STARTER = "starter"  # its problems need no prefix
 _EXTRA = "extra"  # a family of a suite that is not counted among its problems
 _CODE = tuple(sorted(Path(__file__).parent.glob("*.py")))
@@ -202,30 +203,46 @@ def _cache_key(path: Path, name: str, baseline: Path | None) -> str:
 
 def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     require_torch()
-    seconds = START_SECONDS + problem_seconds() * len(requests)
-    try:
-        run = subprocess.run(
-            [sys.executable, "-m", "evoengineer.problem.describe"],
-            input=json.dumps(requests), capture_output=True, encoding="utf-8", errors="replace", check=False,
-            timeout=seconds, process_group=0,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        done = (error.stdout or b"").count(b"\n")
-        stuck = requests[min(done, len(requests) - 1)]
-        raise UsageError(
-            f"problem {stuck['name']} ({stuck['path']}) does not end: it was loaded for {seconds:g} s. "
-            f"Mend it, or give it more time with ${SECONDS_VARIABLE}."
-        ) from error
-    lines = run.stdout.splitlines()
-    if run.returncode != 0 or len(lines) < len(requests):
+    with subprocess.Popen(
+        [sys.executable, "-m", "evoengineer.problem.describe"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+        process_group=0,
+    ) as process:  # fmt: skip
+        endless = Endlessness(process.pid, START_SECONDS + problem_seconds() * len(requests))
+        given: str | None = json.dumps(requests)
+        try:
+            while True:
+                try:
+                    said, complaints = process.communicate(given, timeout=LOOK_SECONDS)
+                    break
+                except subprocess.TimeoutExpired as error:
+                    given = None  # it is on its way
+                    if spent := endless.look():
+                        done = (error.stdout or b"").count(b"\n")
+                        stuck = requests[min(done, len(requests) - 1)]
+                        raise does_not_end(
+                            f"problem {stuck['name']} ({stuck['path']})", "loaded", spent
+                        ) from None
+        except BaseException:
+            process.kill()
+            raise
+    lines = said.splitlines()
+    if process.returncode != 0 or len(lines) < len(requests):
         raise EvoEngineerError(
-            f"the process that loads problems ended early (exit {run.returncode})\n{run.stderr.strip()}"
+            f"the process that loads problems ended early (exit {process.returncode})\n{complaints.strip()}"
         )
     return [json.loads(line) for line in lines[-len(requests) :]]
 
 
+def does_not_end(what: str, done: str, spent: str) -> UsageError:
+    """The error for a problem's file that is stopped while it is loaded, or its inputs are drawn."""
+    return UsageError(
+        f"{what} does not end: while it was {done}, {spent}. Mend it, or give it more time with ${SECONDS_VARIABLE}."
+    )
+
+
 def problem_seconds() -> float:
-    """How long a problem's file may take to be loaded, or for one draw of inputs and its reference."""
+    """Processor time that a problem's file may use to be loaded, and for one draw of inputs and its reference."""
     given = os.environ.get(SECONDS_VARIABLE, "")
     try:
         seconds = float(given or _SECONDS)

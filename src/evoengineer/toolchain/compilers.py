@@ -19,6 +19,7 @@ from pathlib import Path
 from evoengineer.errors import ToolchainError
 
 MINIMUM_CUDA = (12, 0)
+HANG_SECONDS = 600  # asking nvcc for facts takes a moment; a machine may be very busy
 _DEFAULT_INSTALL = Path("/usr/local/cuda")
 
 
@@ -140,7 +141,7 @@ def _version_of(nvcc: Path) -> tuple[int, int]:
             encoding="utf-8",
             errors="replace",
             check=False,
-            timeout=60,
+            timeout=HANG_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolchainError(f"{nvcc} does not run: {error}") from error

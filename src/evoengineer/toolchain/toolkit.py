@@ -17,7 +17,7 @@ from pathlib import Path
 
 from evoengineer.errors import ToolchainError
 from evoengineer.files import Cache, digest
-from evoengineer.toolchain.compilers import Toolchain
+from evoengineer.toolchain.compilers import HANG_SECONDS, Toolchain
 
 _ASSIGNMENT = re.compile(r"^(?P<name>\w+)=(?P<value>.*)$")
 _SURROUNDINGS = (
@@ -112,7 +112,13 @@ def dryrun(toolchain: Toolchain, flags: tuple[str, ...]) -> list[str]:
     command = [str(nvcc), "--dryrun", "--keep", *flags, "-c", "kernel.cu", "-o", "kernel.o"]
     try:
         run = subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=60, cwd="/"
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=HANG_SECONDS,
+            cwd="/",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolchainError(f"{nvcc} does not run: {error}") from error

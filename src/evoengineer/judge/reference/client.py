@@ -20,15 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evoengineer.errors import EvoEngineerError
-from evoengineer.problem.catalog import (
-    SECONDS_VARIABLE,
-    START_SECONDS,
-    problem_seconds,
-    require_torch,
-)
+from evoengineer.idleness import LOOK_SECONDS, Endlessness
+from evoengineer.problem.catalog import START_SECONDS, does_not_end, problem_seconds, require_torch
 from evoengineer.problem.model import Distribution, Problem
 
-_PATIENCE = 4  # a machine with much else to do is no reason to give a problem up
+_FOR_ONE_DRAW = 4  # times what loading may take: inputs, the reference twice, comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +129,20 @@ class ReferenceProcess:
         return future
 
     def _answer(self, future: Future[dict[str, Any]]) -> dict[str, Any]:
-        """Wait for an answer; what is asked before it may take as long again."""
-        seconds = START_SECONDS + _PATIENCE * problem_seconds()
+        """Wait for an answer; each that is due before it may take as long."""
+        answered, endless = -1, None
         while True:
-            answered = self._answered
             try:
-                return future.result(seconds)
+                return future.result(LOOK_SECONDS)
             except NotYet:
-                if answered == self._answered and self._loaded is not None:
+                if endless is None or answered != self._answered:
+                    answered = self._answered
+                    most_seconds = START_SECONDS + _FOR_ONE_DRAW * problem_seconds()
+                    endless = Endlessness(self._process.pid, most_seconds)
+                elif (spent := endless.look()) and self._loaded is not None:
                     self._process.kill()
-                    raise EvoEngineerError(
-                        f"problem {self._loaded.name} ({self._loaded.path}) does not end: its inputs and reference "
-                        f"were computed for {seconds:g} s. Mend it, or give it more time with ${SECONDS_VARIABLE}."
-                    ) from None
+                    what = f"problem {self._loaded.name} ({self._loaded.path})"
+                    raise does_not_end(what, "drawn or its reference computed", spent) from None
 
     def _read(self) -> None:
         assert self._process.stdout is not None

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from evoengineer.errors import EnvironmentFailure
+from evoengineer.idleness import LOOK_SECONDS, Idleness
 from evoengineer.judge.reference.client import Staged
-from evoengineer.judge.sandbox import Idleness, Sandboxed, Surroundings, from_outside
+from evoengineer.judge.sandbox import Sandboxed, Surroundings, from_outside
 
 _MOST_REPLY_BYTES = 1 << 20
 _MOST_LOG_BYTES = 4000
 _MOST_DIMENSIONS, _MOST_BITS = 64, 48  # of a returned tensor; of each of its sizes and strides
 _ENDING_SECONDS = 30.0  # for a process whose channel is closed to be gone
-_LOOK_SECONDS = 0.5
 # Of PyTorch's types, by the numbers that `evo/abi.h` shares with it; others are not compared.
 ELEMENT_BYTES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 11: 1, 15: 2}
 
@@ -206,7 +206,7 @@ class RunnerProcess:
         """The next bytes of the answer, however long they take, if somebody is at work on them."""
         idle = Idleness(self._beside, supervisors=[self._process.pid])
         begin = time.monotonic()
-        self._channel.settimeout(_LOOK_SECONDS)
+        self._channel.settimeout(LOOK_SECONDS)
         while True:
             try:
                 return self._channel.recv(1 << 16)

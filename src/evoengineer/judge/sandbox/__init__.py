@@ -4,13 +4,12 @@
         ending = process.wait()
 
 `policy.py` says what a command may do, `launching.py` tells the launcher, `process.py` starts and ends it,
-`isolation.py` finds out which kinds of protection this machine offers. `idleness.py` tells who waits for ever, and
-`environment.py` whether the machine itself was at fault. The launcher (C++, `launcher/`) does the
-work. docs/sandbox.md describes what it protects from and what it does not.
+`isolation.py` finds out which kinds of protection this machine offers, `environment.py` whether the machine itself was
+at fault. The launcher (C++, `launcher/`) does the work. docs/sandbox.md describes what it protects from and what it
+does not.
 """
 
 from evoengineer.judge.sandbox.environment import Surroundings, from_outside
-from evoengineer.judge.sandbox.idleness import Idleness
 from evoengineer.judge.sandbox.isolation import Layer, layers, require_isolation
 from evoengineer.judge.sandbox.policy import Policy, compile_policy, run_policy
 from evoengineer.judge.sandbox.process import Completed, Exit, Sandboxed, run, start
@@ -18,7 +17,6 @@ from evoengineer.judge.sandbox.process import Completed, Exit, Sandboxed, run, s
 __all__ = [
     "Completed",
     "Exit",
-    "Idleness",
     "Layer",
     "Policy",
     "Sandboxed",

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from evoengineer.judge.sandbox import idleness
-from evoengineer.judge.sandbox.idleness import Idleness
+from evoengineer import idleness
+from evoengineer.idleness import Endlessness, Idleness
 
 WAITS = "import time; print(flush=True); time.sleep(600)"
 WORKS = "print(flush=True)\nwhile True: pass"
@@ -74,3 +74,34 @@ def test_one_who_stops_himself_is_idle(started: list[subprocess.Popen[str]]) -> 
     pid = start(WORKS, started)
     started[0].send_signal(signal.SIGSTOP)
     assert looks(Idleness([pid]), 30)[-1]
+
+
+def test_processor_time_ends_one_who_works_for_ever(started: list[subprocess.Popen[str]]) -> None:
+    endless = Endlessness(start(WORKS, started), 0.3)
+    while not (spent := endless.look()):
+        time.sleep(0.05)
+    assert "0.3 s of processor time" in spent
+
+
+def test_time_used_before_the_watch_is_not_counted(started: list[subprocess.Popen[str]]) -> None:
+    """A reference process lives for a whole run; each draw is watched by itself."""
+    pid = start(WORKS, started)
+    first = Endlessness(pid, 0.5)
+    while not first.look():
+        time.sleep(0.05)
+    started[0].send_signal(signal.SIGSTOP)
+    assert Endlessness(pid, 0.5).look() == ""
+
+
+def test_one_who_is_not_let_to_work_is_no_sleeper(started: list[subprocess.Popen[str]]) -> None:
+    """Ready to run is not asleep, however little processor time it gets."""
+    pid = start(WORKS, started)
+    endless = Endlessness(pid, 600.0)
+    assert not any(endless.look() for _ in range(8))
+
+
+def test_one_who_sleeps_for_longer_than_he_may_work_is_endless(started: list[subprocess.Popen[str]]) -> None:
+    endless = Endlessness(start(WAITS, started), 0.3)
+    while not (spent := endless.look()):
+        time.sleep(0.05)
+    assert "slept" in spent
