@@ -151,6 +151,20 @@ __global__ void half_multiply_add(__half2* data, int rounds) {
     for (int j = 0; j < 8; j++) data[threadIdx.x + 32 * j] = a[j];
 }
 
+// Every lane walks along a row of its own: as many lines as lanes in each load, all of them in L1 after the first.
+__global__ void rows_apart(const float* in, float* out, int rounds) {
+    const float* row = in + (threadIdx.x & 31) * 256;
+    float sum[4] = {};
+    for (int k = 0; k < rounds; k++)
+        for (int j = 0; j < 4; j++) sum[j] += row[(k + 8 * j) & 255];
+    for (int j = 0; j < 4; j++) out[(blockIdx.x * blockDim.x + threadIdx.x) * 4 + j] = sum[j];
+}
+
+__global__ void fill(float* out) {
+    extern __shared__ float unused[];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = 0.25f;
+}
+
 // Shared loads and nothing else to speak of.
 __global__ void banks(float* out, int stride, int rounds) {
     __shared__ float tile[2048];

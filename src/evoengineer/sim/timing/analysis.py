@@ -61,9 +61,8 @@ def analyse(
     sums = _sums(measured, traffic)
     parts, total = _phases(measured, blocks, durations, constants)
     contexts = _contexts(shape, parts, constants)
-    if sums["written"] and parts:  # a block's place is free when its stores have arrived
-        drain = constants.far_latency * card.l2_latency
-        parts[-1] = replace(parts[-1], latency=parts[-1].latency + drain)
+    if sums["written"] and parts:  # a block's place is free when its stores have left the multiprocessor
+        parts[-1] = replace(parts[-1], latency=parts[-1].latency + card.l1_latency)
     grown = shape.blocks / samples
     l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + sums["written"])
     total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / FILL_BYTES_PER_CLOCK

@@ -35,9 +35,7 @@ class Constants:
     drift: float = 3.0  # trips to DRAM, about, in which a block's warps drift apart between barriers
     start_ns: float = 1800.0  # from the start of an empty kernel to its end
     block_start_clocks: float = 300.0  # before a block's first instruction
-    dispatch_ns: float = (
-        0.8  # from the start of one block to that of the next, whatever multiprocessor it goes to
-    )
+    dispatch_clocks: float = 1.75  # from the start of one block to that of the next, on whatever multiprocessor
     dram_efficiency: float = 0.92  # of the peak, for reads
     write_penalty: float = 0.05  # a written byte costs so much more than one read
     piece_bytes: float = 56.0  # what a new place in DRAM costs, as if so many bytes more were moved
@@ -119,7 +117,7 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     dram_ns = moved / (card.dram_bytes_per_second * efficiency) * 1e9
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
     terms = {
-        "dispatch": work.blocks * constants.dispatch_ns,
+        "dispatch": work.blocks * constants.dispatch_clocks / clocks_per_ns,
         "latency": latency_ns,
         busiest: pipe_ns,
         "dram": dram_ns,

@@ -80,11 +80,15 @@ def memory_use(
         least = 32 / card.lsu_per_clock
         per_wavefront = _LINE_BYTES / card.shared_bytes_per_clock
         clocks = max(count.least * per_wavefront, count.requests[SHARED] * least)
-        clocks += (count.wavefronts - count.least) * per_wavefront
-        clocks += max(
-            count.lines * _LINE_BYTES / card.l1_bytes_per_clock,
-            (count.requests[GLOBAL] + count.requests[LOCAL]) * max(least, constants.request_clocks),
-        )
+        # Requests get in one another's way as instructions do on every pipe. The passes of a single request do not: lines
+        # beyond those that its bytes fill, and banks that are asked again, follow one another without a gap.
+        again = (count.wavefronts - count.least) * per_wavefront
+        issued = (count.requests[GLOBAL] + count.requests[LOCAL]) * max(least, constants.request_clocks)
+        passes = count.lines * _LINE_BYTES / card.l1_bytes_per_clock
+        filled = min(max(count.lanes * code.width(site) / card.l1_bytes_per_clock, issued), passes)
+        clocks += max(issued, filled)
+        again += passes - filled if passes > issued else 0.0
+        clocks += constants.pipe_efficiency * again
         if site in code.atomic_sites and count.requests[SHARED]:
             clocks += max(count.serial - count.requests[SHARED], 0)
         if clocks and site not in code.image_sites:
