@@ -1,35 +1,41 @@
 """How many KernelBench files can be adopted: `python scripts/adoption.py FILE_OR_FOLDER… [--limit N]`.
 
 Does what `evoengineer problems adopt` does with each file, in fewer processes: drafts the problem, has its baseline
-written and judges it. Prints a line per file and the rate at the end; the exit code is 1 below 90%. The seed is fixed,
-so that verdicts come from the cache when it is run again: a run that was stopped goes on where it was. `make adoption`
-runs it on the files in tests/problem/kernelbench.
+written and judges it. Prints a line per file and the rate at the end; the exit code is 1 below 90%. Seed and folder
+(build/adoption) are fixed, so that problems and verdicts come from the cache when it is run again: a run that was
+stopped goes on where it was. `make adoption` runs it on the files in tests/problem/kernelbench.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.experiment.adopting import draft, generated_baselines
 from evoengineer.experiment.suite import judge_baselines
 from evoengineer.judge import JudgeOptions
+from evoengineer.problem.catalog import find_problems
 
 WANTED = 0.9
-_AT_ONCE = 4  # files that share processes
+_AT_ONCE = 8  # files that share processes
 _SEED = 1
+_SCRATCH = Path("build/adoption")
 
 
 def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:
     """Each file with what became of it; `valid…` for those that can be adopted."""
     found: dict[Path, str] = {}
     folders = {}
+    with suppress(EvoEngineerError):  # of one of them, which is told below
+        find_problems([str(file) for file in files])  # in one process: each is in the cache then
     for file in files:
         folder = scratch / f"{file.parent.name}-{file.stem}"
+        shutil.rmtree(folder, ignore_errors=True)
         try:
             draft(file, folder)
             folders[file] = folder
@@ -63,12 +69,11 @@ def main() -> int:
     if options.limit and options.limit < len(files):
         files = [files[i * len(files) // options.limit] for i in range(options.limit)]
     valid = judged = 0
-    with tempfile.TemporaryDirectory(prefix="adoption-") as scratch:
-        for begin in range(0, len(files), _AT_ONCE):
-            for file, outcome in adopted(files[begin : begin + _AT_ONCE], Path(scratch)).items():
-                valid += outcome.startswith("valid")
-                judged += 1
-                print(f"{judged}/{len(files)}  {file.parent.name}/{file.stem}: {outcome}", flush=True)
+    for begin in range(0, len(files), _AT_ONCE):
+        for file, outcome in adopted(files[begin : begin + _AT_ONCE], _SCRATCH).items():
+            valid += outcome.startswith("valid")
+            judged += 1
+            print(f"{judged}/{len(files)}  {file.parent.name}/{file.stem}: {outcome}", flush=True)
     print(f"{valid} of {len(files)} files adopted with a valid baseline ({valid / len(files):.1%})")
     return 0 if valid >= WANTED * len(files) else 1
 

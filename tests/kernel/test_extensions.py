@@ -26,6 +26,7 @@ KERNELS = {
     "odd": 5,
     "random": 1,
     "reductions": 5,
+    "registered": 3,
     "streams": 1,
     "toolkit": 3,  # one is an empty kernel of CUB
 }

@@ -39,6 +39,7 @@ _HEADERS = (
     ("cuda_fp16.h", r"[<,]\s*(?:const\s+)?half2?\s*[>,]"),
     ("cuda_bf16.h", r"cuda_bf16|nv_bfloat16|__\w*2bfloat16|__bfloat16"),
     ("evo/cub.h", r"\bcub::(?:Sum|Difference|Max|Min|Equality|LaneId)\b"),
+    ("evo/irange.h", r"\birange\s*\("),
     ("algorithm", r"std::(?:sort|fill|copy|transform|any_of|all_of|find|reverse|clamp|max_element|min_element)\b"),
     ("algorithm", r"std::(?:minmax|partial_sort|nth_element|lower_bound|upper_bound|stable_sort|count)\b"),
     ("algorithm", r"std::(?:generate|replace|rotate|unique)\b"),
@@ -78,7 +79,7 @@ _HEADERS = (
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _PART_WORDS = tuple((name, re.compile(words)) for name, words in _PARTS)
 _HEADER_WORDS = tuple((name, re.compile(words)) for name, words in _HEADERS)
-_TORCH = re.compile(r'#\s*include\s*[<"](?:torch|ATen|c10|THC|pybind11)/')
+_TORCH = re.compile(r'#\s*include\s*[<"](?:(?:torch|ATen|c10|THC|pybind11)/|Python\.h)')
 _TORCH_NAMES = re.compile(r"\b(?:torch|at|c10)::\w|\bTORCH_CHECK\b|\bPYBIND11_MODULE\b")
 _SIZED = re.compile(r"\bu?int(?:8|16|32|64|ptr)_t\b")
 _REMOVED = re.compile(r"\bcudaThread(?:Synchronize|Exit)\b")

@@ -117,6 +117,9 @@ class Tensor {
     ScalarType scalar_type() const { return static_cast<ScalarType>(get().dtype); }
     caffe2::TypeMeta dtype() const { return caffe2::TypeMeta(scalar_type()); }
     DeprecatedTypeProperties type() const { return DeprecatedTypeProperties(scalar_type(), device()); }
+#ifdef EVO_WITH_STRING
+    std::string toString() const { return type().toString(); }
+#endif
     Device device() const {
         const EvoTensor &tensor = get();
         return tensor.device_type == EVO_CUDA ? Device(c10::kCUDA, static_cast<int8_t>(tensor.device_index))
