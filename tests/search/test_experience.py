@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -14,12 +15,13 @@ from tests.search.scripted import kernel, profile_of, reply, task
 
 from evoengineer.cli import main
 from evoengineer.errors import UsageError
+from evoengineer.experience.attribution import shares
 from evoengineer.experience.learning import family_of, import_file, proofs_of
 from evoengineer.experience.lessons import Lesson, choose, digest, snapshot
 from evoengineer.experience.library import Library
 from evoengineer.experience.proofs import Proof
 from evoengineer.experience.structure import Structure, access_pattern, operation_kind
-from evoengineer.experience.techniques import BY_NAME, introduced, present
+from evoengineer.experience.techniques import BY_NAME, applicable, excerpt, introduced, present
 from evoengineer.search.methods import METHODS
 
 HERE = Structure("normalisation", "dram_bound", "streamed")
@@ -148,8 +150,72 @@ def test_lessons_carry_mean_gain_uses_and_failures() -> None:
         "what came together shares the gain"
     )
     assert "mean gain 3.17x in 4 uses, 1 failed" in lesson.shown()
-    assert "suite/sums/mean 8.00x" in lesson.shown()
+    assert "at best suite/sums/mean 8.00x" in lesson.shown()
     assert held(proof(), replace(proof(), thought="the same fact in other words"))[0].uses == 1
+
+
+def test_what_comes_together_is_told_apart_by_how_it_fares_in_other_company() -> None:
+    """A trimming that comes with every design, and alone gains nothing, gets no credit for the designs."""
+    design, trimming = "tile in registers", "read-only loads"
+    proofs = [
+        proof(each, problem=f"suite/a/p{number}", gain=4.0, together=2, child=f"both {number}")
+        for number in range(4)
+        for each in (design, trimming)
+    ]
+    proofs += [
+        proof(trimming, problem=f"suite/b/q{number}", gain=1.0, child=f"alone {number}")
+        for number in range(4)
+    ]
+    gains = {lesson.technique: lesson.mean_gain for lesson in held(*proofs)}
+    assert gains[design] > 2.5
+    assert gains[trimming] < 1.35
+    credited = shares(proofs)
+    for number in range(4):
+        together = [credited[each.id] for each in proofs if each.child == f"both {number}"]
+        assert sum(together) == pytest.approx(math.log(4.0)), "no gain is lost or made up"
+
+
+def test_the_gain_of_a_rewrite_is_not_all_its_techniques() -> None:
+    names = ("shared tile", "shuffles", "unrolled loops", "read-only loads")
+    proofs = [
+        proof(each, problem=f"suite/a/p{number}", gain=8.0, together=4, child=f"c{number}")
+        for number in range(3)
+        for each in names
+    ]
+    credited = shares(proofs)
+    assert sum(credited[each.id] for each in proofs[:4]) < 0.9 * math.log(8.0)
+    assert shares(reversed(proofs)) == credited, "whatever their order"
+
+
+def test_only_what_a_kernel_could_take_up_is_applicable() -> None:
+    text = "__global__ void k(float* x) { x[0] = expf(x[0]); }"
+    assert applicable("fast intrinsics", text, "elementwise", 1)
+    assert not applicable("fast intrinsics", text.replace("expf", "f"), "elementwise", 1)
+    assert not applicable("tensor cores", text, "elementwise", 1)
+    assert applicable("tensor cores", text, "product", 1)
+    assert applicable("fewer launches", text, "product", 2)
+    assert not applicable("fewer launches", text, "product", 1)
+    assert not applicable("shuffles", "__shfl_xor_sync(m, v, 1)", "product", 1)
+
+
+def test_an_excerpt_is_the_function_and_a_lesson_names_where_its_example_comes_from() -> None:
+    text = (
+        "// float4\nconstexpr int N = 4;\n\n__device__ float sum(float v) {\n    v += 1;\n"
+        "    return __shfl_xor_sync(1, v, 1);\n}\n\n__global__ void k() {\n    sum(1);\n}\n"
+    )
+    assert excerpt(text, "shuffles").splitlines()[0] == "constexpr int N = 4;"
+    assert excerpt(text, "shuffles").splitlines()[-1] == "}"
+    assert "__global__" not in excerpt(text, "shuffles")
+    (lesson,) = held(
+        proof(problem="suite/a/large", gain=8.0, together=2, child="d", excerpt="of large"),
+        proof("shared tile", problem="suite/a/large", gain=8.0, together=2, child="d"),
+        proof(problem="suite/b/alone", gain=7.0, excerpt="of alone"),
+    )[1:]
+    assert (lesson.technique, lesson.example_place, lesson.excerpt) == (
+        "shuffles",
+        "suite/b/alone",
+        "of alone",
+    )
 
 
 def test_lessons_are_chosen_by_structure_and_never_for_what_is_there() -> None:
@@ -157,8 +223,8 @@ def test_lessons_are_chosen_by_structure_and_never_for_what_is_there() -> None:
     lessons = held(
         proof("shuffles", gain=1.6),
         proof("16 bytes per access", problem="suite/products/square", gain=1.6, structure=far),
-        proof("fast intrinsics", gain=0.7),
-        proof("streaming hints", gain=None),
+        proof("fast intrinsics", gain=0.7, child="d"),
+        proof("streaming hints", gain=None, child="e"),
     )
     first = [choose(lessons, HERE, "", 1, Random(seed))[0].technique for seed in range(60)]
     assert set(first) == {"shuffles", "16 bytes per access"}, (

@@ -14,7 +14,7 @@ from evoengineer.errors import UsageError
 from evoengineer.search.credit import Credit, reward
 from evoengineer.search.endings import LoopOptions
 from evoengineer.search.guidance import View
-from evoengineer.search.operators import BOTTLENECK, COMBINE, FREE, MUTATE
+from evoengineer.search.operators import BOTTLENECK, COMBINE, CROSSOVER, FREE, MUTATE, PARAMETRISE, PLAN
 from evoengineer.search.populations import Cells
 from evoengineer.search.populations.cells import cell_of
 from evoengineer.search.records import Kind, Member, Settled
@@ -40,16 +40,53 @@ def test_the_profile_quotes_lines_names_peaks_and_says_what_is_futile() -> None:
     finding = Finding(FindingKind.UNCOALESCED, "global accesses use 8 of 32 bytes per sector")
     hot = (("/x/kernel.cu", 2, 0.6), ("/cuda/helper.cuh", 9, 0.2))
     measured = launch(memory_percent=93.0, compute_percent=4.0, findings=(finding,), hot_lines=hot)
-    about = replace(task(), light_us=40.0, light_reason="bytes")
+    measured = replace(measured, time_ns=48e3, dram_bytes=9e6, registers=40, shared_bytes_per_block=512)
+    about = replace(
+        task(),
+        light_us=40.0,
+        light_reason="bytes. Memory traffic is the limit",
+        reach_us=44.0,
+        least_bytes=3e6,
+    )
     prompt, keys = BOTTLENECK.prompt(View(about, parents=(member(4, 50.0, measured, light_us=40.0),)))
     assert keys == ("I1", "profile")
     section = prompt.user.split("# Profile")[1].split("\n# ")[0]
     for part in ('Kernel 4, "k4":', "80% of the speed of light", "bound by DRAM bandwidth", "93% of DRAM bandwidth",
                  "4% of peak compute", "8 of 32 bytes", "line 2, 60% of a warp's time: `line two`",
-                 "line 9, 20% of a warp's time: helper.cuh", "only fewer bytes help", "do not try: cheaper arithmetic",
-                 "what would help: fewer bytes", "best possible time is 40.00 us (bytes)",
-                 "room for 1.25x"):  # fmt: skip
+                 "line 9, 20% of a warp's time: helper.cuh", "do not try: what saves no bytes", "only fewer bytes help",
+                 "`k`: 1 blocks of 1 threads, 48.00 us (96% of the time)", "9.00 MB through DRAM", "3.00x the least",
+                 "40 registers per thread, 512 B of shared memory per block", "2.00 us pass outside of kernels",
+                 "what would help: fewer bytes", "40.00 us is the best possible time, since memory traffic is",
+                 "about 44.0 us is within reach", "room for about 1.14x"):  # fmt: skip
         assert part in section, part
+
+
+def test_a_kernel_that_moves_the_least_bytes_at_full_bandwidth_is_not_told_to_save_bytes() -> None:
+    done = launch(memory_percent=90.0, dram_bytes=3e6, time_ns=45e3)
+    about = replace(
+        task(), light_us=40.0, light_reason="Memory traffic is the limit", reach_us=44.0, least_bytes=3e6
+    )
+    section = BOTTLENECK.prompt(View(about, parents=(member(4, 45.0, done),)))[0].user.split("# Profile")[1]
+    assert "fewer bytes" not in section
+    assert "hardly anything can help" in section
+    assert "Little is left to gain" in section
+
+
+def test_a_profile_is_told_once() -> None:
+    known = replace(member(1, 50.0, launch()), profile="the short profile")
+    for operator in (FREE, MUTATE):
+        assert "the short profile" in operator.prompt(View(task(), parents=(known,)))[0].user
+    for operator in (PLAN, BOTTLENECK, PARAMETRISE):
+        assert "the short profile" not in operator.prompt(View(task(), parents=(known,)))[0].user
+    without = replace(known, launches=())
+    assert "the short profile" in BOTTLENECK.prompt(View(task(), parents=(without,)))[0].user
+
+
+def test_the_baseline_is_shown_once() -> None:
+    about = task()
+    seed = Member(0, about.baseline, "baseline", "", 100.0, (100.0, 100.0), 1.0)
+    for parents in ((seed,), (seed, member(1, 50.0)), (member(1, 50.0),)):
+        assert CROSSOVER.prompt(View(about, parents=parents))[0].user.count(about.baseline.strip()) == 1
 
 
 def test_the_profile_is_there_exactly_when_declared_and_known() -> None:
@@ -59,7 +96,7 @@ def test_the_profile_is_there_exactly_when_declared_and_known() -> None:
     assert "# Profile" in BOTTLENECK.prompt(View(task(), parents=(known,)))[0].user
     assert "# Profile" not in BOTTLENECK.prompt(View(task(), parents=(unknown,)))[0].user
     both = COMBINE.prompt(View(task(), parents=(known, member(3, 70.0, launch("fma")))))[0].user
-    assert "wider loads, which are hidden" in both.split("# Profile")[1]
+    assert "fewer bytes from DRAM, which are hidden" in both.split("# Profile")[1]
 
 
 def test_near_the_light_the_roofline_says_so() -> None:

@@ -25,7 +25,15 @@ from evoengineer.search.methods import METHODS, find_method
 from evoengineer.search.operators import FREE, INSIGHT, MUTATE
 from evoengineer.search.records import Member
 from evoengineer.search.settings import NAMES, read_file, resolve
-from evoengineer.search.task import Task, describe_light, describe_timing
+from evoengineer.search.task import (
+    Task,
+    declaration_of,
+    describe_card,
+    describe_case,
+    describe_light,
+    describe_reach,
+    describe_timing,
+)
 from evoengineer.sim.timing.profile import Finding, FindingKind
 
 # -- prompts ---------------------------------------------------------------------------------------------
@@ -48,6 +56,65 @@ def test_i1_tells_card_cuda_reference_shapes_constraints_and_baseline_time() -> 
         assert part in prompt.user
 
 
+def test_i1_tells_the_signature_the_shapes_of_all_cases_and_what_a_file_does_not_show() -> None:
+    arguments = (
+        {"name": "x", "kind": "tensor", "dtype": "float32", "shape": [64, 8]},
+        {"name": "weight", "kind": "tensor", "dtype": "float32", "shape": [8]},
+        {"name": "eps", "kind": "float", "value": 1e-5},
+        {"name": "steps", "kind": "int", "value": 3},
+        {"name": "flag", "kind": "bool", "value": True},
+    )
+    result = {"kind": "tensor", "dtype": "float32", "shape": [64, 8]}
+    assert declaration_of(arguments, (result,)) == (
+        "torch::Tensor forward(torch::Tensor x, torch::Tensor weight, double eps, int64_t steps, bool flag)"
+    )
+    assert declaration_of(arguments[:1], (result, result)) == (
+        "std::vector<torch::Tensor> forward(torch::Tensor x)"
+    )
+    assert declaration_of(({"name": "y", "kind": "NoneType", "value": "None"},), (result,)) == ""
+    other = ({**arguments[0], "shape": [3, 8], "strided": True}, arguments[1], {**arguments[2], "value": 0.5})
+    told = describe_case("rows=3", other, arguments)
+    assert told == "rows=3: x [3, 8] (not contiguous), eps = 0.5"
+    assert describe_case("same", arguments, arguments) == "same"
+    about = task(
+        declaration=declaration_of(arguments, (result,)),
+        bench="rows=64",
+        cases=(told,),
+        notes=("Dropout is off.",),
+        inputs="normally distributed, small whole numbers",
+        compiler="-O2",
+    )
+    prompt = FREE.prompt(View(about))[0].user
+    for part in ("a host function `torch::Tensor forward(torch::Tensor x, ", "that is timed (rows=64):", f"- {told}\n",
+                 "Dropout is off.", "kinds of values: normally distributed, small whole", "nvcc with -O2"):  # fmt: skip
+        assert part in prompt, part
+
+
+def test_i1_tells_what_is_within_reach() -> None:
+    reach = describe_reach("sim:rtx4090", 67_108_864, 33_554_432, 0, "float32")
+    light, _ = describe_light("sim:rtx4090", 67_108_864, 0, "float32")
+    assert reach is not None
+    assert light is not None
+    assert 1.08 < reach / light < 1.2, "a start, and bandwidth that is never all there"
+    busy = describe_reach("sim:rtx4090", 1e6, 1e5, 1e12, "float32")
+    assert busy is not None
+    assert busy > describe_light("sim:rtx4090", 1e6, 1e12, "float32")[0] * 1.1  # type: ignore[operator]
+    assert describe_reach("cuda:0", 1.0, 1.0, 1.0, "float32") is None
+    prompt = FREE.prompt(
+        View(task(light_us=40.0, light_reason="why", reach_us=50.0).with_baseline_time(100.0))
+    )[0]
+    assert (
+        "a perfect one takes about 50.0 us. So about 2.00x the baseline's speed can be reached" in prompt.user
+    )
+
+
+def test_the_card_has_all_figures_that_a_plan_needs() -> None:
+    told = "\n".join(describe_card("sim:rtx4090"))
+    for part in ("128 SMs", "1008 GB/s", "72 MiB", "float32 82.6 TFLOP/s", "65536 registers", "100 KiB shared memory",
+                 "48 KiB shared memory, up to 99 KiB", "1024 threads", "255 registers per thread"):  # fmt: skip
+        assert part in told, part
+
+
 def test_i1_tells_what_is_allowed_what_a_time_means_and_how_much_headroom_there_is() -> None:
     light_us, reason = describe_light("sim:rtx4090", 67_108_864, 0, "float32")
     assert light_us == pytest.approx(66.58, abs=0.01)
@@ -57,7 +124,7 @@ def test_i1_tells_what_is_allowed_what_a_time_means_and_how_much_headroom_there_
                  "counter or workspace that the kernel itself resets", "fast path for the bench sizes",
                  "Times are simulated", "L2 included, are cold", "An empty kernel costs about 2.2 us",
                  "`torch::zeros` is", "is 66.58 us: 67.11 MB", "Memory traffic is the limit",
-                 "at most 2.00x the baseline's speed"):  # fmt: skip
+                 "about 2.00x the baseline's speed"):  # fmt: skip
         assert part in prompt.user, part
     assert describe_light("cuda:0", 1.0, 1.0, "float32") == (None, "")
     assert "measured" in describe_timing("cuda:0")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,13 +59,16 @@ def list_command(options: argparse.Namespace) -> int:
         for proof in proofs:
             print(json.dumps(proof.to_json(), sort_keys=True, ensure_ascii=False))
         return 0
+    from evoengineer.experience.attribution import shares
+
+    credited = shares(proofs)
     rows = [("TECHNIQUE", "USES", "FAILED", "MEAN GAIN", "PROBLEMS", "BOUND BY")]
     for name in sorted({proof.technique for proof in proofs}):
         own = [proof for proof in proofs if proof.technique == name]
         problems = sorted({proof.problem for proof in own})
         bounds = sorted({proof.structure.bottleneck for proof in own})
         failed = sum(proof.gain is None for proof in own)
-        rows.append((name, str(len(own)), str(failed), _mean(own), _some(problems), _some(bounds)))
+        rows.append((name, str(len(own)), str(failed), _mean(own, credited), _some(problems), _some(bounds)))
     print(table(rows) if proofs else f"{_library(options).path}: no experience yet")
     return 0
 
@@ -129,8 +132,9 @@ def _library(options: argparse.Namespace) -> Library:
     return Library(options.library or library_beside(archive_file(options.archive)))
 
 
-def _mean(proofs: Sequence[Proof]) -> str:
-    logs = [proof.log_gain for proof in proofs if proof.gain is not None]
+def _mean(proofs: Sequence[Proof], credited: Mapping[str, float]) -> str:
+    """Of what each child gained, the part that is credited to the technique."""
+    logs = [credited[proof.id] for proof in proofs if proof.gain is not None]
     return f"{math.exp(sum(logs) / len(logs)):.2f}x" if logs else "-"
 
 

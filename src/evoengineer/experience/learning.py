@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evoengineer.archive import reading
+from evoengineer.archive.reading import Proposal
 from evoengineer.archive.store import Archive, RunRecord
 from evoengineer.errors import UsageError
 from evoengineer.experience.library import Library, is_library
@@ -42,10 +43,12 @@ def proofs_of(archive: Archive, run: RunRecord) -> Iterator[Proof]:
         verdict = verdicts[child.number]
         if child.trial is None or verdict is None or not child.source:
             continue
-        times = [(_time_us(verdicts.get(number)), number) for number in (child.parents or (0,))]
+        times = [
+            (_time_us(verdicts.get(number)), number) for number in _ancestors(child.parents, known, verdicts)
+        ]
         before, number = min(((time, each) for time, each in times if time is not None), default=(None, 0))
         if before is None or number not in known:
-            continue  # the parent is a failure that was repaired, or there was none
+            continue  # nothing to compare with
         parent = known[number]
         parent_verdict = verdicts[number]
         assert parent_verdict is not None
@@ -72,6 +75,17 @@ def proofs_of(archive: Archive, run: RunRecord) -> Iterator[Proof]:
                 thought=" ".join(child.thought.split())[:_THOUGHT],
                 excerpt=excerpt(child.source, name) if after is not None else "",
             )
+
+
+def _ancestors(
+    parents: tuple[int, ...], known: Mapping[int, Proposal], verdicts: Mapping[int, Verdict | None]
+) -> tuple[int, ...]:
+    """The parents; of a failure that was mended, what it was made from: that is what the idea changed."""
+    found: list[int] = []
+    for number in parents or (0,):
+        failed = number in known and number != 0 and _time_us(verdicts.get(number)) is None
+        found += _ancestors(known[number].parents, known, verdicts) if failed else (number,)
+    return tuple(dict.fromkeys(found))
 
 
 def learn(library: Library, archive: Archive, run: str) -> int:

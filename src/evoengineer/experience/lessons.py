@@ -15,13 +15,14 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
+from evoengineer.experience.attribution import shares
 from evoengineer.experience.proofs import Proof
 from evoengineer.experience.structure import Structure
-from evoengineer.experience.techniques import BY_NAME, present
+from evoengineer.experience.techniques import BY_NAME, applicable
 
 _FAILURE = math.log(0.5)  # how a failed use counts, next to ln(gain) of a valid one
 _PRIOR = 2.0  # uses without a gain that are assumed of every technique
-_LEAST = 0.01  # worth below that is none
+_LEAST = 0.02  # worth below that is not worth a line of a prompt
 _SHARPNESS = 0.1  # of the draw: differences in worth of a tenth matter
 _MOST_PLACES = 4  # problems that a lesson names
 
@@ -34,10 +35,12 @@ class Lesson:
     structure: Structure
     uses: int
     failures: int
-    log_gain: float  # sum over the uses that were valid
-    places: tuple[tuple[str, float], ...]  # problems, with the best gain there
-    excerpt: str = ""  # of the child that gained most
+    log_gain: float  # its share of what the valid ones gained, summed (`attribution.py`)
+    places: tuple[tuple[str, float], ...]  # problems, with the best gain there that it is credited with
+    excerpt: str = ""  # of the child that gained most by it
     thought: str = ""
+    example_place: str = ""  # the problem that the excerpt and the thought come from
+    blame: float = 0.0  # its share of the failures: what failed together shares alike
 
     @property
     def mean_gain(self) -> float:
@@ -48,8 +51,8 @@ class Lesson:
         proved = ", ".join(f"{place} {gain:.2f}x" for place, gain in self.places)
         failed = f", {self.failures} failed" if self.failures else ""
         return (
-            f"{self.technique}: {BY_NAME[self.technique].text} (proved on {proved or 'nothing yet'}: mean gain "
-            f"{self.mean_gain:.2f}x in {self.uses} use{'s' if self.uses > 1 else ''}{failed})"
+            f"{self.technique}: {BY_NAME[self.technique].text} (mean gain {self.mean_gain:.2f}x in {self.uses} "
+            f"use{'s' if self.uses > 1 else ''}{failed}; at best {proved or 'nothing yet'})"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -58,20 +61,24 @@ class Lesson:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Lesson:
         places = tuple((str(place), float(gain)) for place, gain in data["places"])
-        return cls(**{**data, "structure": Structure(**data["structure"]), "places": places})
+        blame = float(data.get("blame", data["failures"]))  # snapshots of older runs have none
+        return cls(**{**data, "structure": Structure(**data["structure"]), "places": places, "blame": blame})
 
 
 def snapshot(
     proofs: Iterable[Proof], *, problem: str, family: str, reference: str, leave_out: str
 ) -> tuple[Lesson, ...]:
     """What a run on `problem` may know, in a fixed order. `leave_out`: `problem`, or `family` with all siblings."""
-    groups: dict[tuple[str, Structure], dict[tuple[str, ...], Proof]] = {}
+    allowed: dict[tuple[str, ...], Proof] = {}
     for proof in sorted(proofs, key=lambda each: each.id):
         same = proof.reference == reference or _leaf(proof.problem) == _leaf(problem)
-        if same or (leave_out == "family" and proof.family == family):
-            continue
-        groups.setdefault((proof.technique, proof.structure), {}).setdefault(proof.pair, proof)
-    lessons = [_lesson(*key, list(group.values())) for key, group in groups.items()]
+        if not (same or (leave_out == "family" and proof.family == family)):
+            allowed.setdefault(proof.pair, proof)
+    credited = shares(allowed.values())  # of what may be known only: an effect would tell of the rest
+    groups: dict[tuple[str, Structure], list[Proof]] = {}
+    for proof in allowed.values():
+        groups.setdefault((proof.technique, proof.structure), []).append(proof)
+    lessons = [_lesson(*key, group, credited) for key, group in groups.items()]
     return tuple(sorted(lessons, key=lambda each: (each.technique, *asdict(each.structure).values())))
 
 
@@ -82,21 +89,26 @@ def digest(lessons: Sequence[Lesson]) -> str:
 
 
 def choose(
-    lessons: Sequence[Lesson], here: Structure, source: str, count: int, random: Random
+    lessons: Sequence[Lesson],
+    here: Structure,
+    source: str,
+    count: int,
+    random: Random,
+    launches: int | None = None,
 ) -> tuple[Lesson, ...]:
-    """Techniques that the kernel at hand does not use yet, by what they paid in places like this one."""
+    """Techniques that the kernel at hand could take up, by what they paid in places like this one. `launches`: that it
+    makes, where that is known."""
     worth: list[tuple[float, Lesson]] = []
-    used = present(source)
     for technique in dict.fromkeys(lesson.technique for lesson in lessons):
         known = [lesson for lesson in lessons if lesson.technique == technique]
         weights = [here.likeness(lesson.structure) for lesson in known]
         uses = sum(weight * lesson.uses for weight, lesson in zip(weights, known, strict=True))
         gains = sum(
-            weight * (lesson.log_gain + lesson.failures * _FAILURE)
+            weight * (lesson.log_gain + lesson.blame * _FAILURE)
             for weight, lesson in zip(weights, known, strict=True)
         )
         value = gains / (uses + _PRIOR)
-        if technique not in used and value > _LEAST:
+        if value > _LEAST and applicable(technique, source, here.kind, launches):
             worth.append((value, _merged(known, weights)))
     chosen: list[Lesson] = []
     while worth and len(chosen) < count:
@@ -106,23 +118,26 @@ def choose(
     return tuple(chosen)
 
 
-def _lesson(technique: str, structure: Structure, proofs: list[Proof]) -> Lesson:
+def _lesson(
+    technique: str, structure: Structure, proofs: list[Proof], credited: Mapping[str, float]
+) -> Lesson:
     valid = [each for each in proofs if each.gain is not None]
     best: dict[str, float] = {}
     for each in valid:
-        assert each.gain is not None
-        best[each.problem] = max(best.get(each.problem, 0.0), each.gain)
+        best[each.problem] = max(best.get(each.problem, 0.0), math.exp(credited[each.id]))
     places = sorted(best.items(), key=lambda place: (-place[1], place[0]))[:_MOST_PLACES]
-    example = max(valid, key=lambda each: (each.log_gain, each.id), default=None)
+    example = max(valid, key=lambda each: (credited[each.id], each.id), default=None)
     return Lesson(
         technique,
         structure,
         len(proofs),
         len(proofs) - len(valid),
-        sum(each.log_gain for each in valid),
+        sum(credited[each.id] for each in valid),
         tuple(places),
         example.excerpt if example else "",
         example.thought if example else "",
+        example.problem if example else "",
+        sum((1 / each.together for each in proofs if each.gain is None), start=0.0),
     )
 
 
@@ -140,6 +155,7 @@ def _merged(lessons: list[Lesson], weights: list[float]) -> Lesson:
         nearest,
         uses=sum(each.uses for each in lessons),
         failures=sum(each.failures for each in lessons),
+        blame=sum(each.blame for each in lessons),
         log_gain=sum(each.log_gain for each in lessons),
         places=tuple(sorted(best.items(), key=lambda place: (-place[1], place[0]))[:_MOST_PLACES]),
     )

@@ -50,8 +50,8 @@ class Proof:
 
     @property
     def log_gain(self) -> float:
-        """The technique's share of the gain: what came together shares alike."""
-        return 0.0 if self.gain is None else math.log(self.gain) / self.together
+        """Of the child as a whole; `attribution.py` shares it out among its techniques."""
+        return 0.0 if self.gain is None else math.log(self.gain)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evoengineer.kernel.text import normalised
 
-_LINES, _AROUND = 24, 2  # of an excerpt, and around each line of it
+_LINES, _AROUND = 40, 4  # of an excerpt, and around each line of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,21 @@ class Technique:
     name: str
     text: str
     sign: str  # regular expression on the text without comments
+    needs: str = ""  # another one, on texts to which it can be applied at all
+    kinds: tuple[str, ...] = ()  # of operations that it is for (`structure.py`); empty: any
 
 
 def _table() -> tuple[Technique, ...]:
     data = tomllib.loads((Path(__file__).parent / "techniques.toml").read_text(encoding="utf-8"))
     return tuple(
-        Technique(each["name"], " ".join(each["text"].split()), each["sign"]) for each in data["technique"]
+        Technique(
+            each["name"],
+            " ".join(each["text"].split()),
+            each["sign"],
+            each.get("needs", ""),
+            tuple(each.get("kinds", ())),
+        )
+        for each in data["technique"]
     )
 
 
@@ -49,6 +58,18 @@ def present(source: str) -> frozenset[str]:
     return frozenset(name for name, sign in _SIGNS.items() if sign.search(text))
 
 
+def applicable(technique: str, source: str, kind: str, launches: int | None) -> bool:
+    """Whether a kernel could take it up: it does not use it yet, and has what it works on. `launches`: that it makes,
+    where that is known."""
+    if technique == ONE_LAUNCH.name:
+        return launches is None or launches > 1
+    if technique in present(source):
+        return False
+    known = BY_NAME[technique]
+    fits = not known.kinds or kind in known.kinds
+    return fits and (not known.needs or bool(re.search(known.needs, normalised(source))))
+
+
 def introduced(parent: str, child: str, launches: tuple[int, int] | None = None) -> tuple[str, ...]:
     """What the child does that its parent does not, in the table's order. `launches`: how many each really made, where
     that is known; a text may hold launches for other sizes."""
@@ -62,9 +83,12 @@ def introduced(parent: str, child: str, launches: tuple[int, int] | None = None)
 
 
 def excerpt(source: str, technique: str) -> str:
-    """The lines of a text that show a technique, with some around them."""
+    """The function of a text that shows a technique, if it is short; else the lines that do, with some around them."""
     sign = re.compile(BY_NAME[technique].sign)
     lines = source.splitlines()
+    function = _function(lines, sign)
+    if function:
+        return "\n".join(function)
     near: set[int] = set()
     for place, line in enumerate(lines):
         if sign.search(line) and not line.lstrip().startswith("//"):
@@ -79,3 +103,19 @@ def excerpt(source: str, technique: str) -> str:
         shown.append(lines[place].rstrip())
         last = place
     return "\n".join(shown)
+
+
+def _function(lines: list[str], sign: re.Pattern[str]) -> list[str]:
+    """The first short function whose lines show the sign; by how people lay out a file: what begins at the margin and
+    ends with a brace there."""
+    start = 0
+    for place, line in enumerate(lines):
+        if line.startswith("}"):
+            body = [each.rstrip() for each in lines[start : place + 1]]
+            while body and (not body[0] or body[0].startswith(("#", "//", "using "))):
+                del body[0]
+            shows = any(sign.search(each) and not each.lstrip().startswith("//") for each in body)
+            if shows and 3 < len(body) <= _LINES:
+                return body
+            start = place + 1
+    return []

@@ -17,11 +17,9 @@ from typing import Any
 import torch
 
 from evoengineer.judge.patterns import pattern_of
-from evoengineer.problem.model import Tolerance, sizes_text
+from evoengineer.problem.model import ORDER_EPSILONS, Tolerance, sizes_text
 
-# What a straightforward kernel may add to PyTorch's error by summing in another order, in units of the
-# dtype's epsilon. TF32 or half-precision arithmetic in a float32 problem lies far above.
-_ORDER_EPSILONS = {torch.float64: 4096.0, torch.float32: 256.0, torch.float16: 4.0, torch.bfloat16: 1.0}
+_ORDER_EPSILONS = {getattr(torch, dtype): epsilons for dtype, epsilons in ORDER_EPSILONS.items()}
 _EXACT_BITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 # Elements: what PyTorch does in one thread. Waiting for a second one costs more, and far more on a busy machine.
 _PIECE = 1 << 15

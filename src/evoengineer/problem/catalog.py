@@ -45,6 +45,8 @@ class Description:
     arguments: tuple[Mapping[str, Any], ...]
     outputs: tuple[Mapping[str, Any], ...]
     work: Mapping[str, int] = field(default_factory=dict)  # `work.Work`; empty: not counted
+    check_arguments: tuple[tuple[Mapping[str, Any], ...], ...] = ()  # of each check case; empty: not known
+    mode: str = ""  # of a KernelBench model: what its layers do that behave differently in training
 
     def signature(self) -> Signature:
         """What a kernel in Python's form is read for."""
@@ -293,6 +295,8 @@ def description_to_json(description: Description) -> dict[str, Any]:
         "arguments": [dict(each) for each in description.arguments],
         "outputs": [dict(each) for each in description.outputs],
         "work": dict(description.work),
+        "check_arguments": [[dict(each) for each in case] for case in description.check_arguments],
+        "mode": description.mode,
     }
 
 
@@ -313,7 +317,14 @@ def description_from_json(data: Mapping[str, Any]) -> Description:
         fast_math=data["fast_math"],
         half_operators=data["half_operators"],
     )
-    return Description(problem, tuple(data["arguments"]), tuple(data["outputs"]), data["work"])
+    return Description(
+        problem,
+        tuple(data["arguments"]),
+        tuple(data["outputs"]),
+        data["work"],
+        tuple(tuple(case) for case in data.get("check_arguments", ())),
+        data.get("mode", ""),
+    )
 
 
 def _case(data: Mapping[str, Any]) -> Case:

@@ -28,7 +28,8 @@ from evoengineer.problem.work import Work
 
 
 def describe(live: Live) -> dict[str, Any]:
-    """The record, and for the bench case the arguments and outputs by dtype and shape, and the work.
+    """The record, for the bench case the arguments and outputs by dtype and shape, and the work, and for each check
+    case its arguments.
 
     A KernelBench file that would take a constant or a copy of an input for the answer is refused here; the author of a
     folder chooses cases and inputs, and asks `problems check`.
@@ -43,7 +44,26 @@ def describe(live: Live) -> dict[str, Any]:
         "arguments": [{"name": name, **shape_of(value)} for name, value in inputs.items()],
         "outputs": [shape_of(output) for output in outputs],
         "work": asdict(work),
+        "check_arguments": [_check_arguments(live, case) for case in live.problem.check_cases],
+        "mode": live.mode,
     }
+
+
+def _check_arguments(live: Live, case: Case) -> list[dict[str, Any]]:
+    """By dtype and shape, and whether a tensor is contiguous: what a kernel must not assume."""
+    try:
+        with torch.device("meta"):
+            inputs = live.shapes(case)
+    except Exception:  # see _bench_work
+        inputs = live.inputs(case, live.problem.distributions[0], 0)
+    return [
+        {
+            "name": name,
+            **shape_of(value),
+            **({"strided": True} if isinstance(value, torch.Tensor) and not value.is_contiguous() else {}),
+        }
+        for name, value in inputs.items()
+    ]
 
 
 def _bench_work(live: Live) -> tuple[Mapping[str, Any], Sequence[torch.Tensor], Work]:

@@ -54,6 +54,7 @@ class KernelBenchProblem:
         self._modes = self._chosen_modes(checks)
         beside = path.with_name("baseline.cu") if path.name == "problem.py" else path.with_suffix(".cu")
         self.optional = self._state_names(checks[0])
+        self.mode = self._mode(checks[0])
         scaled = any(constants[name] != size for name, size in bench.sizes.items())
         self.problem = Problem(
             name=name,
@@ -120,6 +121,22 @@ class KernelBenchProblem:
             count = len(model.state_dict())
         names = list(self._inputs(case, Distribution.OWN, (), 0))
         return frozenset(names[len(names) - count :])
+
+    def _mode(self, case: Case) -> str:
+        """What a reader of the file cannot see: how its layers are used that behave differently in training."""
+        with self._constants.resized(case.sizes), _WithoutGpu():
+            layers = list(self._model().modules())
+        told = []
+        for each in layers:
+            if isinstance(each, torch.nn.modules.batchnorm._NormBase):
+                own = each.training or each.running_mean is None
+                told.append(
+                    f"{type(each).__name__} is in {'training' if each.training else 'inference'} mode and uses "
+                    f"{'the statistics of its input' if own else 'the running statistics that it is given'}"
+                )
+            elif isinstance(each, torch.nn.modules.dropout._DropoutNd):
+                told.append(f"{type(each).__name__} is off")
+        return "; ".join(dict.fromkeys(told))
 
     # -- the live side -----------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ class Live(Protocol):
 
     problem: Problem
     optional: frozenset[str]  # arguments that need not matter
+    mode: str  # how layers behave that training changes, as prompts tell it; empty where there are none
 
     def inputs(self, case: Case, distribution: Distribution, seed: int) -> dict[str, Any]:
         """Arguments by name, in `forward`'s order."""
@@ -111,6 +112,7 @@ class FolderProblem:
                 )
         self._module = module
         self.optional: frozenset[str] = frozenset()
+        self.mode = ""
         cases = tuple(module.cases)
         check_cases(path, cases)
         settings = {setting: getattr(module, setting) for setting in _SETTINGS if hasattr(module, setting)}

@@ -79,6 +79,11 @@ DEFAULT_RELATIVE = MappingProxyType({"float64": 1e-9, "float32": 1e-4, "float16"
 """Largest error by dtype, relative to the magnitude of the element plus the scale (RMS) of the output."""
 
 
+ORDER_EPSILONS = MappingProxyType({"float64": 4096.0, "float32": 256.0, "float16": 4.0, "bfloat16": 1.0})
+"""What a straightforward kernel may add to PyTorch's error by summing in another order, in units of the dtype's
+epsilon. TF32 or half-precision arithmetic in a float32 problem lies far above."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tolerance:
     """How far a result may lie from the float64 reference.

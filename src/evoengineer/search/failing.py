@@ -5,7 +5,7 @@ from __future__ import annotations
 from evoengineer.judge.verdict import Outcome, Verdict
 
 _LONGEST = 200  # characters of a reason
-_BEFORE_RUNNING = (Outcome.FORBIDDEN, Outcome.COMPILE_ERROR, Outcome.TIMED_OUT)
+_SAID_BY_OUTCOME = ("does not compile: ", "forbidden: ")
 
 
 def stage_of(verdict: Verdict) -> str:
@@ -15,12 +15,20 @@ def stage_of(verdict: Verdict) -> str:
         return where
     if verdict.outcome is Outcome.UNPARSABLE:
         return "reading the reply"
-    return "compiling" if verdict.outcome in _BEFORE_RUNNING and not verdict.build else ""
+    return "compiling" if verdict.outcome is Outcome.TIMED_OUT and not verdict.build else ""
+
+
+def reason(verdict: Verdict) -> str:
+    """The summary in one line, without what the outcome says already."""
+    summary = " ".join(verdict.summary.split())
+    return next(
+        (summary.removeprefix(each) for each in _SAID_BY_OUTCOME if summary.startswith(each)), summary
+    )
 
 
 def told(verdict: Verdict) -> str:
     """`timed_out (compiling): …`; the stage is named once."""
-    summary = " ".join(verdict.summary.split())
+    summary = reason(verdict)
     if len(summary) > _LONGEST:
         summary = summary[:_LONGEST] + " …"
     stage = stage_of(verdict)

@@ -61,6 +61,7 @@ class TaskContext:
 
     current: bool = False  # the first parent is the kernel to improve, not a historical solution
     baseline: bool = True  # show the baseline's source when there is no current kernel
+    profile: bool = True  # the current kernel's short profile; not where a section of its own tells more
 
     @property
     def key(self) -> str:
@@ -71,8 +72,9 @@ class TaskContext:
         text = _task_text(task)
         if self.current and view.parents:
             kernel = view.parents[0]
-            return text + "\n\n" + fill("current", **_kernel_values(kernel))
-        if self.baseline and task.baseline:
+            return text + "\n\n" + fill("current", **_kernel_values(kernel, profile=self.profile))
+        shown = any(parent.number == BASELINE_NUMBER for parent in view.parents)  # as a solution
+        if self.baseline and task.baseline and not shown:
             return text + "\n\n" + fill("baseline", label=BASELINE_LABEL, code=task.baseline.strip())
         return text
 
@@ -82,6 +84,7 @@ class Solutions:
     """I2: earlier kernels."""
 
     best_last: bool = False  # as in FunSearch, whose model continues the sequence
+    profile: bool = True  # short profiles; not where a section of its own tells more
 
     @property
     def key(self) -> str:
@@ -90,7 +93,7 @@ class Solutions:
     def render(self, view: View) -> str:
         ordered = view.parents[::-1] if self.best_last else view.parents
         shown = [
-            fill("solution", place=str(place), **_kernel_values(member))
+            fill("solution", place=str(place), **_kernel_values(member, profile=self.profile))
             for place, member in enumerate(ordered, 1)
         ]
         return fill("solutions", solutions="\n\n".join(shown)) if shown else ""
@@ -161,7 +164,7 @@ class Experience:
         text = fill("experience", lessons=listed([lesson.shown() for lesson in shown]))
         example = shown[0]
         if self.example and example.excerpt:
-            place = example.places[0][0] if example.places else "another problem"
+            place = example.example_place or "another problem"
             text += "\n\n" + fill(
                 "experience_example",
                 technique=example.technique,
@@ -213,24 +216,37 @@ def _task_text(task: Task) -> str:
         title=task.title,
         reference=task.reference.strip(),
         arguments=listed(task.arguments) or "- see the reference",
+        bench=f" ({task.bench})" if task.bench else "",
+        notes="".join(f"\n\n{note}" for note in task.notes),
         outputs=listed(task.outputs) or "- see the reference",
         cases=listed(task.cases) or "- the bench case only",
+        inputs=f"Each with several kinds of values: {task.inputs}.\n" if task.inputs else "",
         card=listed(task.card),
         cuda=task.cuda,
+        compiler=f", nvcc with {task.compiler}" if task.compiler else "",
+        declaration=f"`{task.declaration}`"
+        if task.declaration
+        else "`forward` that takes and returns `torch::Tensor`",
         tolerance=task.tolerance,
         timing=listed(task.timing) or "- as the device tells it",
         baseline_time=_baseline_time(task),
     )
 
 
-def _kernel_values(member: Member) -> dict[str, str]:
+def _kernel_values(member: Member, *, profile: bool) -> dict[str, str]:
     time = f"{member.time_us:.2f} us{' (simulated)' if member.simulated else ''}"
     if member.speedup is not None:
         time += f", {member.speedup:.2f}x the baseline's speed"
     if member.light_share is not None:
         time += f", {member.light_share:.0%} of the speed of light"
-    profile = f"\n\nIts profile:\n{member.profile.strip()}" if member.profile.strip() else ""
-    return {"label": member.label, "time": time, "profile": profile, "code": member.source.strip()}
+    # Without launches there is no longer section either, and a device may still have something to say.
+    brief = member.profile.strip() if profile or not member.launches else ""
+    return {
+        "label": member.label,
+        "time": time,
+        "profile": f"\n\nIts profile:\n{brief}" if brief else "",
+        "code": member.source.strip(),
+    }
 
 
 def _baseline_time(task: Task) -> str:
@@ -241,7 +257,14 @@ def _baseline_time(task: Task) -> str:
     if task.light_us is None:
         return known
     light = f"The speed of light, the least possible time, is {task.light_us:.2f} us: {task.light_reason}."
+    least = task.light_us
+    if task.reach_us is not None:
+        least = task.reach_us
+        light += (
+            " No kernel quite gets there: with the start of one launch and the part of bandwidth and units that is "
+            f"never reached, a perfect one takes about {least:.1f} us."
+        )
     if task.baseline_us is None:
         return f"{known} {light}"
-    headroom = task.baseline_us / task.light_us
-    return f"{known} {light} So at most {headroom:.2f}x the baseline's speed can be reached."
+    headroom = max(1.0, task.baseline_us / least)
+    return f"{known} {light} So about {headroom:.2f}x the baseline's speed can be reached at most."

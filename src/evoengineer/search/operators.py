@@ -133,14 +133,27 @@ RETRIEVE = Operator(
 )
 
 # Guided: by measurement. With two parents, `Cells` gives kernels whose bottlenecks differ.
-_MEASURED = (_CURRENT, Profile(), History(), Insights(3), Experience(2))
+_MEASURED_TASK = TaskContext(current=True, profile=False)  # `Profile` tells more
+_MEASURED = (_MEASURED_TASK, Profile(), History(), Insights(3), Experience(2))
 PLAN = Operator("plan", 1, _MEASURED, "plan", least=0)
 BOTTLENECK = Operator("bottleneck", 1, _MEASURED, "bottleneck")
 COMBINE = Operator(
-    "combine", 2, (_TASK, Solutions(), Profile(), History(), Insights(3), Experience(2)), "combine"
+    "combine",
+    2,
+    (
+        TaskContext(baseline=False),
+        Solutions(profile=False),
+        Profile(),
+        History(),
+        Insights(3),
+        Experience(2),
+    ),
+    "combine",
 )
 PARAMETRISE = Operator("parametrise", 1, _MEASURED, "parametrise")
-PORT = Operator("port", 1, (_CURRENT, Profile(), History(), Insights(2), Experience(1, example=True)), "port")
+PORT = Operator(
+    "port", 1, (_MEASURED_TASK, Profile(), History(), Insights(2), Experience(1, example=True)), "port"
+)
 
 # The control: the same prompt every time, nothing carried over
 SAMPLE = Operator("sample", 0, (_TASK,), "free")

@@ -94,9 +94,11 @@ class Tried:
     time_us: float | None  # None when not valid
     speedup: float | None
     failure: str = ""  # outcome, stage and reason when not valid
+    mends: bool = False  # its parent is a failure
 
     def text(self) -> str:
-        made = f" (from {', '.join(f'kernel {number}' for number in self.parents)})" if self.parents else ""
+        made = ", ".join(f"kernel {number}" for number in self.parents)
+        made = f" ({'mends' if self.mends else 'from'} {made})" if made else ""
         if self.time_us is None:
             result = f"failed: {self.failure}"
         else:

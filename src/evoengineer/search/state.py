@@ -64,6 +64,7 @@ class SearchState:
         self._limits: dict[int, tuple[str, ...]] = {}  # what limits them
         self.tried: list[protocol.Tried] = []  # settled proposals, number 1 first, for proposers
         self._labels: dict[int, str] = {}
+        self._ancestors: dict[int, tuple[int, ...]] = {}  # of failures: the parents that they had
         self._tried: deque[Tried] = deque(maxlen=_MOST_TRIED)  # trials, for prompts
         self._trials = 0
         self._repairs: dict[int, int] = {}  # depth of repairs under way, by proposal
@@ -136,7 +137,8 @@ class SearchState:
         first = parents[0] if parents else self.best
         here = structure_of(self.task.reference, first.longest if first else None)
         source = first.source if first else self.task.baseline
-        return experience.choose(self.lessons, here, source, operator.experience_count, random)
+        launches = len(first.launches) or None if first else None
+        return experience.choose(self.lessons, here, source, operator.experience_count, random, launches)
 
     def _parents(self, operator: Operator, random: Random) -> tuple[tuple[Member, ...], int]:
         if operator.source is Parents.SIMILAR and self.best is not None:
@@ -182,8 +184,10 @@ class SearchState:
         if member is not None:
             self.population.add(member, plan.island)
             self._became_valid(member)
-        elif depth < self.method.most_repairs:
-            self._note_failure(settled, depth)
+        else:
+            self._ancestors[settled.number] = plan.parents
+            if depth < self.method.most_repairs:
+                self._note_failure(settled, depth)
         for number in plan.insights:
             if number in settled.used:  # to be shown is no evidence
                 self.insights.used(number, use)
@@ -205,7 +209,7 @@ class SearchState:
         timing = settled.verdict.timing
         if timing is None:
             return Use(settled.number, settled.verdict.outcome, None, reason=failing.told(settled.verdict))
-        times = [(self._times[parent], parent) for parent in plan.parents if parent in self._times]
+        times = [(self._times[parent], parent) for parent in self._measured(plan.parents)]
         before, parent = min(times, default=(self.task.baseline_us or timing.time_us, BASELINE_NUMBER))
         return Use(
             settled.number,
@@ -215,6 +219,12 @@ class SearchState:
             timing.time_us,
             self._labels.get(parent, ""),
         )
+
+    def _measured(self, parents: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of the parents that have a time; of a failure that was mended, what it was made from."""
+        valid = tuple(parent for parent in parents if parent in self._times)
+        older = tuple(each for parent in parents for each in self._ancestors.get(parent, ()))
+        return valid if valid or not older else self._measured(older)
 
     def _credit(self, plan: Plan, settled: Settled) -> None:
         """A call without an answer says nothing about the operator; a repeated kernel was a trial for nothing."""
@@ -240,6 +250,7 @@ class SearchState:
                 None if timing is None else timing.time_us,
                 None if timing is None else timing.speedup,
                 failing.told(settled.verdict) if timing is None else "",
+                plan.operator == REPAIR.name,
             )
         )
 
@@ -286,7 +297,7 @@ def _failure_of(settled: Settled, depth: int) -> Failure:
         settled.source,
         settled.name,
         verdict.outcome,
-        verdict.summary,
+        failing.reason(verdict),
         verdict.evidence,
         depth,
         failing.stage_of(verdict),

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evoengineer.kernel.inline import Signature, signature_of
+
+if TYPE_CHECKING:
+    from evoengineer.card.profile import Profile
 
 _ARGUMENT = re.compile(r"(\w+): (?:\w+ (tensor) \[([\d, ]*)\]|(\w+) .*)", re.DOTALL)
 
@@ -36,6 +39,13 @@ class Task:
     timing: tuple[str, ...] = ()  # what a time means on this device
     light_us: float | None = None  # the least possible time of the bench case
     light_reason: str = ""  # what it follows from
+    declaration: str = ""  # of `forward`, in C++
+    bench: str = ""  # name of the bench case: its sizes
+    notes: tuple[str, ...] = ()  # what the reference does not show
+    inputs: str = ""  # what kinds of values the checks draw
+    compiler: str = ""  # how a kernel is compiled
+    reach_us: float | None = None  # about what a perfect kernel takes on this device; None: not known
+    least_bytes: float | None = None  # that have to cross DRAM
 
     def with_baseline_time(self, time_us: float | None) -> Task:
         return replace(self, baseline_us=time_us)
@@ -59,7 +69,7 @@ class Task:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:
-        lists = ("arguments", "outputs", "cases", "card", "timing")
+        lists = ("arguments", "outputs", "cases", "card", "timing", "notes")
         values: dict[str, Any] = {name: tuple(v) if name in lists else v for name, v in data.items()}
         return cls(**values)
 
@@ -70,6 +80,47 @@ def describe_value(value: Mapping[str, Any]) -> str:
     if value.get("kind") == "tensor":
         return f"{name}{value['dtype']} tensor {list(value['shape'])}"
     return f"{name}{value.get('kind')} {value.get('value')}"
+
+
+_CPP_TYPES = {
+    "tensor": "torch::Tensor",
+    "float": "double",
+    "int": "int64_t",
+    "bool": "bool",
+    "str": "std::string",
+}
+
+
+def declaration_of(arguments: Sequence[Mapping[str, Any]], outputs: Sequence[Mapping[str, Any]]) -> str:
+    """`torch::Tensor forward(torch::Tensor x, double eps)`; empty where an argument has no plain type in C++."""
+    types = [_CPP_TYPES.get(str(each.get("kind"))) for each in arguments]
+    if None in types:
+        return ""
+    given = ", ".join(f"{cpp} {each['name']}" for cpp, each in zip(types, arguments, strict=True))
+    result = "torch::Tensor" if len(outputs) == 1 else "std::vector<torch::Tensor>"
+    return f"{result} forward({given})"
+
+
+_MOST_ARGUMENTS = 8  # of a check case that are listed
+
+
+def describe_case(
+    name: str, arguments: Sequence[Mapping[str, Any]], bench: Sequence[Mapping[str, Any]]
+) -> str:
+    """`rows=7,columns=33: x [7, 33], weight [33]`: the arguments that differ from those of the bench case."""
+    usual = {each["name"]: each for each in bench}
+    told = []
+    for each in arguments:
+        before = usual.get(each["name"], {})
+        if each.get("kind") == "tensor":
+            strided = " (not contiguous)" if each.get("strided") else ""
+            if strided or list(each["shape"]) != list(before.get("shape", ())):
+                told.append(f"{each['name']} {list(each['shape'])}{strided}")
+        elif each.get("value") != before.get("value"):
+            told.append(f"{each['name']} = {each.get('value')}")
+    if len(told) > _MOST_ARGUMENTS:
+        told = [*told[:_MOST_ARGUMENTS], "…"]
+    return f"{name}: {', '.join(told)}" if told else name
 
 
 def describe_card(device: str) -> tuple[str, ...]:
@@ -83,11 +134,27 @@ def describe_card(device: str) -> tuple[str, ...]:
     major, minor = card.compute_capability
     return (
         f"{card.name}, compute capability {major}.{minor}, {card.sm_count} SMs at {card.clock_khz / 1e6:.2f} GHz",
-        f"DRAM {card.dram_bytes_per_second / 1e9:.0f} GB/s, L2 cache {card.l2_bytes / 2**20:.0f} MiB",
+        f"DRAM {card.dram_bytes_per_second / 1e9:.0f} GB/s; L2 cache {card.l2_bytes / 2**20:.0f} MiB, about "
+        f"{card.l2_bytes_per_clock * card.clock_khz * 1e3 / 1e12:.1f} TB/s",
+        f"peak arithmetic: {_peaks(card)}",
         f"per SM: {card.max_threads_per_sm} threads, {card.registers_per_sm} registers, "
-        f"{card.shared_bytes_per_sm // 1024} KiB shared memory (at most {card.shared_bytes_per_block_optin // 1024} "
-        "KiB per block)",
+        f"{card.shared_bytes_per_sm // 1024} KiB shared memory",
+        f"per block: {card.max_threads_per_block} threads, {card.shared_bytes_per_block // 1024} KiB shared memory, "
+        f"up to {card.shared_bytes_per_block_optin // 1024} KiB as dynamic shared memory after cudaFuncSetAttribute; "
+        f"at most {card.max_registers_per_thread} registers per thread",
     )
+
+
+def _peaks(card: Profile) -> str:
+    """In TFLOP/s, of what the card has."""
+    rates = (
+        ("float32", card.fp32_per_clock),
+        ("tensor cores float16 with float32 sums", card.tensor_fp16_fma_per_clock),
+        ("tensor cores TF32", card.tensor_tf32_fma_per_clock),
+        ("float64", card.fp64_per_clock),
+    )
+    per_second = 2 * card.sm_count * card.clock_khz * 1e3 / 1e12
+    return ", ".join(f"{name} {rate * per_second:.1f} TFLOP/s" for name, rate in rates if rate)
 
 
 def describe_timing(device: str) -> tuple[str, ...]:
@@ -137,6 +204,34 @@ def describe_light(device: str, moved_bytes: float, flops: float, dtype: str) ->
         return compute_us, f"{flops_text}; {bytes_text}. Arithmetic is the limit"
     told = f"{bytes_text}; {flops_text}" if flops else bytes_text
     return memory_us, f"{told}. Memory traffic is the limit"
+
+
+def describe_reach(
+    device: str, moved_bytes: float, written_bytes: float, flops: float, dtype: str
+) -> float | None:
+    """About the time of a perfect kernel by the timing model, in one launch: the light with what no kernel can do
+    without (the start of a launch, the part of the bandwidth and of the busiest unit that is never reached)."""
+    from evoengineer.card.name import DeviceName
+    from evoengineer.sim.timing.light import speed_of_light_us
+    from evoengineer.sim.timing.model import Work, predict
+
+    name = DeviceName.parse(device)
+    if not name.simulated:
+        return None
+    card = name.profile
+    clocks = speed_of_light_us(0, flops, card, dtype) * card.clock_khz / 1e3
+    work = Work(
+        blocks=card.sm_count,
+        resident=1,
+        phases=(),
+        pipes={"arithmetic": clocks},
+        l2_bytes=moved_bytes,
+        dram_read=moved_bytes - written_bytes,
+        dram_written=written_bytes,
+        dram_pieces=0.0,
+        atomic_clocks=0.0,
+    )
+    return predict(work, card).time_ns / 1e3
 
 
 def listed(lines: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from evoengineer.search.records import Member
 Cell = tuple[str, str, str]
 UNKNOWN = "unknown"
 _BEST_SHARE = 0.8  # of the first parents
+_FAR = 4.0  # times the fastest's time: a kernel that slow has nothing to give to a combination
 _RECENT = 0.8  # how fast an improvement is forgotten, per valid kernel
 _MANY_REGISTERS = 64
 _SOME_BYTES, _MANY_BYTES = 16.0, 64.0  # that a thread asks of memory
@@ -67,7 +68,8 @@ class Cells:
             return Choice(())
         chosen = [pool[0] if random.random() < _BEST_SHARE else self._improving(pool, random)]
         while len(chosen) < count:
-            rest = [member for member in pool if member not in chosen]
+            near = [member for member in pool if member.time_us <= _FAR * pool[0].time_us]
+            rest = [member for member in near if member not in chosen]
             if not rest:
                 break
             limits = {cell_of(member)[0] for member in chosen}

@@ -117,7 +117,8 @@ def _small_grid(p: LaunchProfile, measured: Measured) -> list[Weighed]:
     card = measured.shape.card
     if p.blocks >= card.sm_count:
         return []
-    text = f"the grid has {p.blocks} blocks for {card.sm_count} multiprocessors: most of the card is idle"
+    idle = 1 - p.blocks / card.sm_count
+    text = f"the grid has {p.blocks} blocks for {card.sm_count} multiprocessors: {idle:.0%} of the card is idle"
     return [(1 - p.blocks / card.sm_count, Finding(FindingKind.SMALL_GRID, text))]
 
 
@@ -126,11 +127,14 @@ def _good(p: LaunchProfile) -> list[Weighed]:
         text = f"at {p.memory_percent:.0f}% of DRAM bandwidth: only moving fewer bytes makes it faster"
         return [(0.5, Finding(FindingKind.DRAM_BOUND, text))]
     if p.compute_percent >= 70:
-        text = f"at {p.compute_percent:.0f}% of peak arithmetic: only fewer operations make it faster"
+        text = (
+            f"at {p.compute_percent:.0f}% of peak arithmetic: fewer operations, or fewer instructions beside them, "
+            "make it faster"
+        )
         return [(0.5, Finding(FindingKind.COMPUTE_BOUND, text))]
     share = p.shares.get(p.bound, 0.0)
     if p.bound == "start":
-        text = "launch overhead dominates: the kernel is too small to matter, fuse or batch it"
+        text = "launch overhead dominates: only fewer launches, or a smaller grid, would help"
     elif p.bound not in ("latency", "dram", "atomics") and share > 0.4:
         text = f"the bottleneck: {bound_name(p.bound)}, {100 * share:.0f}% of the time"
     else:
