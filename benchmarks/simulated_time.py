@@ -6,11 +6,13 @@ Only counted blocks run, so that a 4096-cubed product takes seconds.
 
     python -m benchmarks.simulated_time                    all chains, about ten minutes on two cores
     python -m benchmarks.simulated_time reduce transpose   chains whose name contains one of these
+    python -m benchmarks.simulated_time --keep build/times what was predicted by the same code is not predicted again
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import statistics
@@ -27,7 +29,8 @@ from evoengineer.kernel.program import Program, compile_program
 from evoengineer.sim.options import DeviceOptions, Limits
 from evoengineer.toolchain.compilers import find_toolchain
 
-PAGE = Path(__file__).parents[1] / "docs/simulated-time.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/simulated-time.md"
 PLOT = PAGE.with_name("simulated-time.svg")
 BEGIN, END = "<!-- benchmarks/simulated_time.py -->", "<!-- end -->"
 LOOP_LAUNCHES = 5
@@ -104,6 +107,30 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 # -- running ---------------------------------------------------------------------------------------------
+
+
+def fingerprint(chain: Chain) -> str:
+    """Of all that a chain's predictions depend on: another simulator, card, program or manifest is another run."""
+    found = hashlib.sha256(repr(chain).encode())
+    sources = [path for part in ("sim", "card", "toolchain") for path in (ROOT / "src/evoengineer" / part).rglob("*.*")]
+    for path in sorted(p for p in [*sources, chain.file, chain.file.with_name("common.h")] if p.suffix != ".pyc"):
+        if path.is_file():
+            found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def kept_result(chain: Chain, keep: Path, scratch: Path) -> Result:
+    """As it was predicted before by the same code, or predicted now and kept."""
+    place, mark = keep / f"{chain.name}.json", fingerprint(chain)
+    if place.is_file():
+        kept = json.loads(place.read_text())
+        if kept["fingerprint"] == mark:
+            return Result(chain, tuple(Point(v, kept["predicted_us"][v.name]) for v in chain.variants))
+    result = run_chain(chain, scratch)
+    keep.mkdir(parents=True, exist_ok=True)
+    predicted = {point.variant.name: point.predicted_us for point in result.points}
+    place.write_text(json.dumps({"fingerprint": mark, "predicted_us": predicted}, indent=1))
+    return result
 
 
 def run_chain(chain: Chain, scratch: Path) -> Result:
@@ -222,13 +249,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.simulated_time", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="parts of chains' names (default: all chains)")
     parser.add_argument("--write", action="store_true", help="write the table and the plot into docs/")
+    parser.add_argument("--keep", type=Path, help="folder for predictions, so that a run may be done in parts")
     given = parser.parse_args(arguments)
     chains = [c for c in load() if not given.names or any(name in c.name for name in given.names)]
     results = []
     with tempfile.TemporaryDirectory(prefix="evoengineer-") as scratch:
         for chain in chains:
             print(f"{chain.name} ({chain.card}, {chain.use})", file=sys.stderr)
-            results.append(run_chain(chain, Path(scratch)))
+            keep = given.keep
+            results.append(kept_result(chain, keep, Path(scratch)) if keep else run_chain(chain, Path(scratch)))
     print(table(results))
     for use in ("test", "fit"):
         print(f"{use}: {summary(results, use)}")
