@@ -117,13 +117,15 @@ def test_groups_share_what_all_their_outputs_read() -> None:
 
 
 def test_a_part_of_an_index_over_several_dimensions_is_no_group() -> None:
-    """`i / width / height % channels` differs between the outputs of a tile: one version of it was code that does not
-    compile."""
+    """`i / width / height % channels` is no `dim / size`: one version took it for one, and its code did not compile.
+    It differs with the planes alone, which `i / width / height` counts."""
     source = (SUITE / "convolution/conv2d_depthwise_square_kernel/baseline.cu").read_text()
     nest = nest_of(source, kernels(source)[0])
     found = analysed(source, nest)
     assert not found.groups
-    assert found.dims["channel"] == {dim.name for dim in nest.dims}
+    assert found.dims["channel"] == {"plane"}
+    sides = (Split("column", 32, 1), Split("row", 1, 4, adjacent=True))
+    assert "channel = plane % s.channels;" in tiled(source, nest, found, Schedule(sides))
 
 
 def test_a_long_sum_is_shared_by_more_blocks_where_there_are_few() -> None:
