@@ -45,15 +45,21 @@ class Staging:
     def __call__(
         self, node: Node, loop: Loop, widening: Widening, pad: str, masks: tuple[Mask, ...]
     ) -> str | None:
-        if masks or not self._is_uniform(node, widening):
+        branches = self._branches(node, widening)
+        if branches is None or set(masks) != {widening.branches[each.id] for each in branches}:
             return None
-        statements = statements_of(field(node, "body"))
-        if any(each.type not in ("declaration", "expression_statement") for each in statements):
-            return None
+        guards = [condition_of(each) for each in branches]
         definitions = definitions_of(self.nest)
         tiles: list[tuple[Node, str, tuple[Side, ...], str]] = []
-        for statement in statements:
+        for statement in statements_of(field(node, "body")):
+            if ends_iteration(statement):
+                guards.append(condition_of(statement))
+                continue
+            if statement.type not in ("declaration", "expression_statement"):
+                return None
             for load in widening.outer_loads(statement):
+                if not all(is_of_others(guard, load, widening) for guard in guards):
+                    continue
                 try:
                     staged = self._operand(load, loop, widening, definitions)
                 except NotUnderstood:
@@ -63,26 +69,33 @@ class Staging:
         if not tiles:
             return None
         try:
-            return self._print(node, loop, widening, pad, tiles)
+            printed = self._print(node, loop, widening, pad, tiles, masks)
         except NotUnderstood:
             return None
+        widening.together |= {each.id for each in branches}
+        return printed
 
-    def _is_uniform(self, node: Node, widening: Widening) -> bool:
-        """Whether all threads of a block come to the loop together."""
+    def _branches(self, node: Node, widening: Widening) -> list[Node] | None:
+        """The conditions around the loop that differ between outputs, which the block's threads will have to pass
+        together; None where they cannot come to the loop together."""
+        branches: list[Node] = []
         inner, outer = node, node.parent
         while outer is not None and outer != self.nest.kernel.body:
-            if outer.type == "if_statement" and widening.dims_of(condition_of(outer)):
+            if outer.type == "if_statement" and outer.id in widening.branches:
+                branches.append(outer)
+            elif outer.type == "if_statement" and widening.dims_of(condition_of(outer)):
                 # the guard around the whole computation is no longer there
-                return bool(inner in self.nest.body or outer.parent == self.nest.kernel.body)
+                whole = inner in self.nest.body or outer.parent == self.nest.kernel.body
+                return branches if whole else None
             if outer.type == "for_statement":
                 header = [each for each in named(outer) if each != field(outer, "body")]
                 if widening.dims_of(*header):
-                    return False
+                    return None
             for each in named(outer):
                 if ends_iteration(each) and widening.dims_of(condition_of(each)):
-                    return False
+                    return None
             inner, outer = outer, outer.parent
-        return True
+        return branches
 
     def _operand(
         self, load: Node, loop: Loop, widening: Widening, definitions: Mapping[str, str]
@@ -107,6 +120,7 @@ class Staging:
         widening: Widening,
         pad: str,
         tiles: list[tuple[Node, str, tuple[Side, ...], str]],
+        outer: tuple[Mask, ...],
     ) -> str:
         inner = pad + STEP
         lines: list[str] = []
@@ -126,10 +140,12 @@ class Staging:
         kinds = {load.id: kind for load, kind, *_ in tiles}
         filling = tuple(seen.values())
         if widening.dims_of(loop.first, loop.last):
+            if outer:
+                raise NotUnderstood("an uneven loop in a branch")
             lines.append(self._split(node, loop, widening, inner, places, kinds, filling))
         else:
             first, end = widening.expression(loop.first), loop.end(widening.expression(loop.last))
-            lines.append(self._walk(node, loop, widening, inner, places, filling, first, end, ()))
+            lines.append(self._walk(node, loop, widening, inner, places, filling, first, end, outer))
         return f"{pad}{{\n" + "".join(lines) + f"{pad}}}\n"
 
     def _split(
@@ -269,6 +285,12 @@ class Staging:
             *(each.fill(deeper, block, end) for each in filling),
             f"{sync}{f'{end} - {block}'.join(compute)}{outer}}}\n{pad}}}\n",
         ])  # fmt: skip
+
+
+def is_of_others(condition: Node, load: Node, widening: Widening) -> bool:
+    """Whether a condition concerns dimensions that the load has nothing to do with, so that it is not there to protect
+    the load."""
+    return bool(widening.dependence.of(condition) - widening.dependence.of(load))
 
 
 def definitions_of(nest: Nest) -> dict[str, str]:
