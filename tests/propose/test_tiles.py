@@ -12,6 +12,7 @@ import pytest
 
 import evoengineer
 from evoengineer.propose.rewriter.change import Task
+from evoengineer.propose.rewriter.filling import has_unit_stride, is_affine
 from evoengineer.propose.rewriter.splitting import split
 from evoengineer.propose.rewriter.tile import Schedule, Split, analysed, tiled
 from evoengineer.propose.rewriter.tiling import Tiling
@@ -47,6 +48,9 @@ def test_tiles_of_kernels_outside_the_suites_are_code(each: Specimen) -> None:
     ("name", "how"),
     [
         ("squared_distances", {"step": 8}),
+        ("squared_distances", {"step": 8, "ahead": False, "wide": False}),
+        ("causal_scores", {"step": 8}),
+        ("skip_zeros", {"step": 8}),
         ("causal_scores", {"preload": True, "edges_apart": True}),
         ("band_product", {}),
         ("band_product", {"step": 8}),
@@ -117,13 +121,64 @@ def test_groups_share_what_all_their_outputs_read() -> None:
 
 
 def test_a_part_of_an_index_over_several_dimensions_is_no_group() -> None:
-    """`i / width / height % channels` differs between the outputs of a tile: one version of it was code that does not
-    compile."""
+    """`i / width / height % channels` is no `dim / size`: one version took it for one, and its code did not compile.
+    It differs with the planes alone, which `i / width / height` counts."""
     source = (SUITE / "convolution/conv2d_depthwise_square_kernel/baseline.cu").read_text()
     nest = nest_of(source, kernels(source)[0])
     found = analysed(source, nest)
     assert not found.groups
-    assert found.dims["channel"] == {dim.name for dim in nest.dims}
+    assert found.dims["channel"] == {"plane"}
+    sides = (Split("column", 32, 1), Split("row", 1, 4, adjacent=True))
+    assert "channel = plane % s.channels;" in tiled(source, nest, found, Schedule(sides))
+
+
+@pytest.mark.parametrize(
+    ("address", "affine", "unit"),
+    [
+        ("a[row_at * n + k_at]", True, True),
+        ("(a + row_at * n)[static_cast<int64_t>(k_at) * 2]", True, False),
+        ("a[row_at * k_at]", False, False),
+        ("a[(row_at + k_at) % n]", False, False),
+        ("a[n - k_at]", False, False),
+        ("a[index[k_at]]", False, False),
+    ],
+)
+def test_four_elements_are_loaded_at_once_along_lines_only(address: str, affine: bool, unit: bool) -> None:
+    assert is_affine(address, {"row_at", "k_at"}) == affine
+    assert has_unit_stride(address, "k_at") == unit
+
+
+def test_sizes_that_four_does_not_divide_are_staged_one_element_at_a_time() -> None:
+    for size, wide in ((1536, True), (1537, False)):
+        sizes = (f"a: float32 tensor [{size}, {size}]", f"b: float32 tensor [{size}, {size}]")
+        text = next(iter(Tiling().changes(PRODUCT, Task(sizes), Random(0)))).source
+        assert "MATMUL_TILED_AHEAD = true" in text
+        assert ("float4" in text) == wide
+
+
+def test_tiles_share_the_work_out_evenly_among_multiprocessors() -> None:
+    sizes = ("a: float32 tensor [1536, 1536]", "b: float32 tensor [1536, 1536]")
+    what = next(iter(Tiling().changes(PRODUCT, Task(sizes, 128), Random(0)))).what
+    found = re.search(r"blocks of (\d+) column × (\d+) row", what)
+    assert found is not None
+    blocks = -(-1536 // int(found[1])) * -(-1536 // int(found[2]))
+    assert blocks % 128 == 0
+
+
+def test_planes_fit_extents_and_strides() -> None:
+    """34 outputs in tiles of 32 would be computed as 64; every second one takes another path."""
+    source = (SUITE / "convolution/conv_transpose2d_strided_padded/baseline.cu").read_text()
+    sizes = (
+        "x: float32 tensor [8, 16, 17, 17]", "weight: float32 tensor [16, 16, 3, 3]",
+        "bias: float32 tensor [16]", "stride: int 2", "padding: int 1", "output_padding: int 1",
+    )  # fmt: skip
+    what = next(iter(Tiling().changes(source, Task(sizes, 128), Random(0)))).what
+    found = re.search(r"blocks of (\d+) \w+ × (\d+) \w+ × \d+ \w+, (\d+) × (\d+)", what)
+    assert found is not None
+    width, height, each_column, each_row = map(int, found.groups())
+    assert -(-34 // width) * width * -(-34 // height) * height < 1.35 * 34 * 34
+    assert each_column % 2 == 0
+    assert each_row % 2 == 0
 
 
 def test_a_long_sum_is_shared_by_more_blocks_where_there_are_few() -> None:

@@ -96,6 +96,7 @@ class Request:
     parents: tuple[str, ...] = ()  # sources, the best first
     baseline: str = ""
     arguments: tuple[str, ...] = ()  # of the case that is timed, as prompts describe them
+    device: str = ""  # where kernels are timed
     after: int = 0  # proposals that were settled when this one was planned
     bottlenecks: tuple[str, ...] = ()  # kinds of findings on the first parent
     tried: tuple[Tried, ...] = ()  # settled by now, in order: number 1 first

@@ -339,6 +339,7 @@ class Loop:
             parents=plan.sources or self.journal.sources(plan.parents),
             baseline=self.state.task.baseline,
             arguments=self.state.task.arguments,
+            device=self.state.task.device,
             after=plan.after,
             bottlenecks=self.state.limits(plan),
             tried=tuple(self.state.tried),

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from evoengineer.card.name import DeviceName
 from evoengineer.kernel.text import Kernel
 from evoengineer.propose.fake_script import reply_text
 from evoengineer.propose.protocol import Asked, Estimate, ProposerError, Reply, Request, Tried
@@ -115,7 +116,7 @@ class Rewriter:
         fresh: bool = True,
     ) -> Step | None:
         """One change that nobody has made yet; changes that somebody has made go to `repeated`."""
-        task = Task(request.arguments)
+        task = Task(request.arguments, _multiprocessors(request.device))
         order = random.sample(self.rewrites, len(self.rewrites))
         if self.bandit:
             order = ranked(self.rewrites, tried, asked.bottlenecks, random)
@@ -133,6 +134,12 @@ class Rewriter:
                 if count >= _DRAWS:
                     break
         return None
+
+
+def _multiprocessors(device: str) -> int:
+    """Of a simulated card; a real one is not asked."""
+    name = DeviceName.parse(device) if device else None
+    return name.profile.sm_count if name is not None and name.simulated else 0
 
 
 def _identity(source: str) -> str:

@@ -18,9 +18,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a rewrite may know besides the text: the arguments of the case that is timed, as prompts show them."""
+    """What a rewrite may know besides the text: the arguments of the case that is timed, as prompts show them, and
+    the card's multiprocessors."""
 
     arguments: tuple[str, ...] = ()
+    multiprocessors: int = 0  # 0: not known
 
 
 class Rewrite(Protocol):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
 
 from evoengineer.propose.rewriter.tile import Schedule, Split
 from evoengineer.propose.rewriter.widening import counted
@@ -49,38 +51,156 @@ _PLANES = (
     (16, 16, 1, 1, 8),
 )
 _LINES = ((256, 4), (256, 2), (128, 4), (256, 8))
+_WARP = 32
+_OUTPUTS = 4096  # of a block that reads operands often enough
+_READY = 1.15  # planes of the list are taken as they are where no more than this is computed for an output
+_READY_MADE = 3
+_FITTED = 10  # squares and planes that are made to measure
 
 
-def schedules(nest: Nest, found: Dependence, assumed: Mapping[str, int]) -> Iterator[Schedule]:
-    """Ways to tile a nest, without special versions. Those that stage may turn out to be impossible."""
+def schedules(
+    nest: Nest,
+    found: Dependence,
+    assumed: Mapping[str, int],
+    extents: Mapping[str, int] | None = None,
+    multiprocessors: int = 0,
+) -> Iterator[Schedule]:
+    """Ways to tile a nest, without special versions. Those that stage may turn out to be impossible. `extents` are
+    what is known of the dimensions for the sizes that count."""
+    known = extents or {}
     fastest = nest.dims[0].name
     shared = {dim.name: _shared_loads(nest, found, dim.name, fastest) for dim in nest.dims[1:]}
     others = sorted((name for name in shared if shared[name] > 0), key=lambda name: -shared[name])
     strides = _strides(nest, found, assumed)
-    squares = _SMALL_SQUARES if _is_uneven(nest, found) else _SQUARES
+    uneven = _is_uneven(nest, found)
+    squares = {
+        other: _SMALL_SQUARES if uneven else _fitted_squares(known, fastest, other, multiprocessors)
+        for other in others[:2]
+    }
     for other in others[:2]:
-        yield from _squares(squares, fastest, other, (16, 8))
+        yield from _squares(squares[other], fastest, other, (16, 8))
         second = nest.dims[1].name
         for preload in (True, False):
-            planes = _PLANES if second != other else ()
-            for across, along, first, middle, last in sorted(
-                planes, key=lambda each: each[2] % strides.get(fastest, 1) + each[3] % strides.get(second, 1)
-            ):
+            planes: Sequence[tuple[int, int, int, int, int]] = ()
+            if second != other:
+                planes = _fitted_planes(known, strides, (fastest, second, other), multiprocessors)
+            for across, along, first, middle, last in planes:
                 sides = (
                     Split(fastest, across, first, fastest in strides),
                     Split(second, along, middle, True),
                     Split(other, 1, last, True),
                 )
                 yield Schedule(sides, preload=preload, edges_apart=True)
-            for threads, first, last in _STRIPS if second == other or not preload else ():
+            strips = _fitted_strips(known, fastest, other) if second == other or not preload else ()
+            for threads, first, last in strips:
                 strip = (Split(fastest, threads, first, fastest in strides), Split(other, 1, last, True))
                 yield Schedule(strip, preload=preload, edges_apart=True)
     for other in others[:2]:
-        yield from _squares(squares, fastest, other, (0,))
+        yield from _squares(_SMALL_SQUARES if uneven else _SQUARES, fastest, other, (0,))
     if not others and (len(nest.dims) > 1 or not _has_loop(nest)):
         for threads, each in _LINES:
             for adjacent in (False, True):
                 yield Schedule((Split(fastest, threads, each, adjacent),))
+
+
+def _fitted_squares(
+    extents: Mapping[str, int], fastest: str, other: str, multiprocessors: int
+) -> Sequence[tuple[int, int, int, int]]:
+    """Squares by what an output costs: loads from shared memory and into it, blocks that the busiest multiprocessor
+    computes more than others, and few warps to hide latency with. `_SQUARES` where the extents are not known."""
+    if fastest not in extents or other not in extents:
+        return _SQUARES
+    width, height = extents[fastest], extents[other]
+    rest = prod(size for name, size in extents.items() if name not in (fastest, other))
+    if width * height * rest < _OUTPUTS * multiprocessors:
+        return _SQUARES  # whatever the tiles are, blocks will have to share sums
+    costs: dict[tuple[int, int, int, int], float] = {}
+    for across, along, first, last in product((8, 16, 32), (4, 8, 16), (2, 4, 6, 8, 12), (2, 4, 6, 8, 12)):
+        threads = across * along
+        if not 64 <= threads <= 256 or not 8 <= first * last <= 96:
+            continue
+        blocks = -(-width // (across * first)) * -(-height // (along * last)) * rest
+        busiest = -(-blocks // multiprocessors) if multiprocessors else blocks
+        # Wavefronts of a warp for the operands of one step of the sum, and for its share of bringing them there.
+        side_by_side = _WARP // across
+        read = _wavefronts(first, across) + _wavefronts(last, side_by_side)
+        brought = 2.5 * (across * first + along * last) / threads
+        warps = min(busiest * threads / _WARP, 65536 / (first * last + 48) / _WARP)
+        costs[across, along, first, last] = (
+            (busiest * across * first * along * last)
+            * (1 + 4 * (read + brought) / (first * last))
+            * (1 + 4 / warps)
+        )
+    return sorted(costs, key=lambda each: costs[each])[:_FITTED]
+
+
+def _wavefronts(count: int, lanes: int) -> float:
+    """Of a warp that reads so many neighbours from shared memory, in so many lanes different ones: a wide load takes
+    two at least."""
+    loads = count / 4 if count % 4 == 0 else count / 2 if count % 2 == 0 else count
+    return max(2 * loads, lanes * count / _WARP)
+
+
+def _fitted_strips(extents: Mapping[str, int], fastest: str, other: str) -> Sequence[tuple[int, int, int]]:
+    """`_STRIPS`; where lines are so short that these would leave threads without outputs, strips of their length."""
+    width, height = extents.get(fastest, 0), extents.get(other, 0)
+    if not 32 <= width < 1024 or _computed(width, 128) <= _READY:
+        return _STRIPS
+    fitted = [
+        (threads, first, last)
+        for last, first, threads in product((8, 4, 16, 2), (1, 2, 4), range(32, 257))
+        if last <= height and width % (threads * first) == 0 and width // (threads * first) <= 2
+    ]
+    return (*fitted[:_FITTED], *_STRIPS)
+
+
+def _fitted_planes(
+    extents: Mapping[str, int], strides: Mapping[str, int], dims: tuple[str, str, str], multiprocessors: int
+) -> list[tuple[int, int, int, int, int]]:
+    """Planes by what an output costs: work for outputs that do not exist, lanes without a thread, loads per product,
+    and as for squares. Where the extents are not known, those of `_PLANES` that suit the strides best."""
+    across_stride, along_stride = strides.get(dims[0], 1), strides.get(dims[1], 1)
+    if not all(name in extents for name in dims):
+        return sorted(_PLANES, key=lambda each: each[2] % across_stride + each[3] % along_stride)
+    width, height, depth = (extents[name] for name in dims)
+    rest = prod(size for name, size in extents.items() if name not in dims)
+    costs: dict[tuple[int, int, int, int, int], float] = {}
+    for first, middle, last in product(
+        (across_stride, across_stride * 2, across_stride * 4), (along_stride, along_stride * 2), (4, 8, 16)
+    ):
+        each = first * middle * last
+        if each > 48 or last > depth:
+            continue
+        for columns, rows in product(range(1, 17), range(1, height + 1)):
+            across, along = -(-width // (columns * first)), -(-height // (rows * middle))
+            threads = across * along
+            if not 64 <= threads <= 256 or across < 4:
+                continue
+            blocks = columns * rows * -(-depth // last) * rest
+            busiest = -(-blocks // multiprocessors) if multiprocessors else blocks
+            lanes = -(-threads // _WARP) * _WARP
+            together = min(busiest, max(1, 65536 // (lanes * min(255, 64 + 4 * each))))
+            # A load takes four times as long as a product; shared operands come four at a time, and short
+            # lines of others bring more than is used.
+            costs[across, along, first, middle, last] = (
+                (busiest * lanes * each)
+                * (1 + 4 / last * (1 + 8 / (across * first)) + 1 / (first * middle))
+                * (1 + 2 * _WARP / (together * lanes))
+            )
+    fitted = sorted(costs, key=lambda each: costs[each])[:_FITTED]
+    ready = [
+        each
+        for each in _PLANES
+        if not each[2] % across_stride
+        and not each[3] % along_stride
+        and _computed(width, each[0] * each[2]) * _computed(height, each[1] * each[3]) <= _READY
+    ]
+    return list(dict.fromkeys([*ready[:_READY_MADE], *fitted])) or list(_PLANES)
+
+
+def _computed(extent: int, tile: int) -> float:
+    """How much is computed for every output that exists."""
+    return -(-extent // tile) * tile / extent
 
 
 def _strides(nest: Nest, found: Dependence, assumed: Mapping[str, int]) -> dict[str, int]:
@@ -117,8 +237,8 @@ def _is_uneven(nest: Nest, found: Dependence) -> bool:
 def _squares(
     squares: Sequence[tuple[int, int, int, int]], fastest: str, other: str, steps: tuple[int, ...]
 ) -> Iterator[Schedule]:
-    for across, along, first, last in squares:
-        for adjacent in (True, False):
+    for adjacent in (True, False):
+        for across, along, first, last in squares:
             sides = (Split(fastest, across, first, adjacent), Split(other, along, last, True))
             for step in steps:
                 yield Schedule(sides, step)

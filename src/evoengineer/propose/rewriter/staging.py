@@ -7,12 +7,13 @@ local names, so that any thread can load any element.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from tree_sitter import Node
 
+from evoengineer.propose.rewriter.filling import Operand, Side
 from evoengineer.propose.rewriter.widening import STEP, Loop, Mask, Widening
 from evoengineer.propose.syntax.dependence import condition_of, ends_iteration, statements_of, target_of
 from evoengineer.propose.syntax.nest import Nest
@@ -24,27 +25,9 @@ from evoengineer.propose.syntax.tree import (
     operator,
     parse,
     render,
-    stripped,
     text,
     walk,
 )
-
-Filling = Callable[
-    [str, str, bool], str
-]  # how a step of an operand is loaded: indentation, end of the loop, whole
-PADDING = 4  # elements after each row: writes along the rows hit different banks, and rows stay aligned
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A dimension of the tile as staging needs it: names of constants and variables of the kernel."""
-
-    dim: str
-    type: str
-    extent: str
-    tile: str  # constant: outputs of a block along it
-    first: str  # variable: the block's first
-    place: str  # expression: where the thread's output lies in the tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +38,28 @@ class Staging:
     sides: tuple[Side, ...]
     step: str  # constant: iterations at once
     threads: str
+    ahead: str  # constant: whether the next step is loaded while the present one is computed
+    wide: bool  # operands may be loaded four elements at a time
     shared: list[str]  # collects the bytes of shared memory, as expressions
 
     def __call__(
         self, node: Node, loop: Loop, widening: Widening, pad: str, masks: tuple[Mask, ...]
     ) -> str | None:
-        if masks or not self._is_uniform(node, widening):
+        branches = self._branches(node, widening)
+        if branches is None or set(masks) != {widening.branches[each.id] for each in branches}:
             return None
-        statements = statements_of(field(node, "body"))
-        if any(each.type not in ("declaration", "expression_statement") for each in statements):
-            return None
+        guards = [condition_of(each) for each in branches]
         definitions = definitions_of(self.nest)
         tiles: list[tuple[Node, str, tuple[Side, ...], str]] = []
-        for statement in statements:
+        for statement in statements_of(field(node, "body")):
+            if ends_iteration(statement):
+                guards.append(condition_of(statement))
+                continue
+            if statement.type not in ("declaration", "expression_statement"):
+                return None
             for load in widening.outer_loads(statement):
+                if not all(is_of_others(guard, load, widening) for guard in guards):
+                    continue
                 try:
                     staged = self._operand(load, loop, widening, definitions)
                 except NotUnderstood:
@@ -78,26 +69,33 @@ class Staging:
         if not tiles:
             return None
         try:
-            return self._print(node, loop, widening, pad, tiles)
+            printed = self._print(node, loop, widening, pad, tiles, masks)
         except NotUnderstood:
             return None
+        widening.together |= {each.id for each in branches}
+        return printed
 
-    def _is_uniform(self, node: Node, widening: Widening) -> bool:
-        """Whether all threads of a block come to the loop together."""
+    def _branches(self, node: Node, widening: Widening) -> list[Node] | None:
+        """The conditions around the loop that differ between outputs, which the block's threads will have to pass
+        together; None where they cannot come to the loop together."""
+        branches: list[Node] = []
         inner, outer = node, node.parent
         while outer is not None and outer != self.nest.kernel.body:
-            if outer.type == "if_statement" and widening.dims_of(condition_of(outer)):
+            if outer.type == "if_statement" and outer.id in widening.branches:
+                branches.append(outer)
+            elif outer.type == "if_statement" and widening.dims_of(condition_of(outer)):
                 # the guard around the whole computation is no longer there
-                return bool(inner in self.nest.body or outer.parent == self.nest.kernel.body)
+                whole = inner in self.nest.body or outer.parent == self.nest.kernel.body
+                return branches if whole else None
             if outer.type == "for_statement":
                 header = [each for each in named(outer) if each != field(outer, "body")]
                 if widening.dims_of(*header):
-                    return False
+                    return None
             for each in named(outer):
                 if ends_iteration(each) and widening.dims_of(condition_of(each)):
-                    return False
+                    return None
             inner, outer = outer, outer.parent
-        return True
+        return branches
 
     def _operand(
         self, load: Node, loop: Loop, widening: Widening, definitions: Mapping[str, str]
@@ -122,32 +120,32 @@ class Staging:
         widening: Widening,
         pad: str,
         tiles: list[tuple[Node, str, tuple[Side, ...], str]],
+        outer: tuple[Mask, ...],
     ) -> str:
         inner = pad + STEP
         lines: list[str] = []
-        filling: list[Filling] = []
-        seen: dict[str, str] = {}
+        seen: dict[str, Operand] = {}
         places: dict[int, str] = {}
-        block, step = f"{loop.name}_block", f"{loop.name}_step"
+        step = f"{loop.name}_step"
         for load, kind, sides, address in tiles:
             place = " ".join(f"({side.place})" for side in sides[:1])
             for side in sides[1:]:
                 place = f"({place}) * {side.tile} + ({side.place})"
             if address not in seen:
-                name = seen[address] = widening.fresh("staged")
-                row = " * ".join(side.tile for side in sides)
-                lines.append(
-                    f"{inner}__shared__ __align__(16) {kind} {name}[{self.step}][{row} + {PADDING}];\n"
-                )
-                self.shared.append(f"{self.step} * ({row} + {PADDING}) * sizeof({kind})")
-                filling.append(partial(self._fill, name, kind, sides, address, loop, block, row))
-            places[load.id] = f"{seen[address]}[{step}][{place}]"
+                name = widening.fresh("staged")
+                seen[address] = Operand(name, kind, sides, address, loop, self.step, self.threads, self.wide)
+                lines.append(inner + seen[address].declaration)
+                self.shared.append(seen[address].bytes)
+            places[load.id] = f"{seen[address].name}[{step}][{place}]"
         kinds = {load.id: kind for load, kind, *_ in tiles}
+        filling = tuple(seen.values())
         if widening.dims_of(loop.first, loop.last):
+            if outer:
+                raise NotUnderstood("an uneven loop in a branch")
             lines.append(self._split(node, loop, widening, inner, places, kinds, filling))
         else:
             first, end = widening.expression(loop.first), loop.end(widening.expression(loop.last))
-            lines.append(self._walk(node, loop, widening, inner, places, filling, first, end, ()))
+            lines.append(self._walk(node, loop, widening, inner, places, filling, first, end, outer))
         return f"{pad}{{\n" + "".join(lines) + f"{pad}}}\n"
 
     def _split(
@@ -158,7 +156,7 @@ class Staging:
         pad: str,
         places: Mapping[int, str],
         kinds: Mapping[int, str],
-        filling: Sequence[Filling],
+        filling: Sequence[Operand],
     ) -> str:
         """Bounds differ between outputs: the block walks from the first of all to the last of all, with masks where
         not every output takes part. An operand that a mask belongs to counts as zero where it is off."""
@@ -251,71 +249,48 @@ class Staging:
         widening: Widening,
         pad: str,
         places: Mapping[int, str],
-        filling: Sequence[Filling],
+        filling: Sequence[Operand],
         first: str,
         end: str,
         masks: tuple[Mask, ...],
         tests: str = "",
     ) -> str:
         """The loop from `first` to `end` in steps."""
-        deeper = pad + STEP
+        outer, deeper = pad + STEP, pad + STEP * 2
         block, step = f"{loop.name}_block", f"{loop.name}_step"
         widening.loads.update(places)
-        body = widening.sequence(statements_of(field(node, "body")), deeper + STEP * 2, masks)
+        body = widening.sequence(statements_of(field(node, "body")), deeper + STEP, masks)
         for load in places:
             del widening.loads[load]
-        counter = f"{deeper + STEP * 2}const {loop.type} {loop.name} = {block} + {step};\n"
-        lines = [f"{pad}for ({loop.type} {block} = {first}; {block} < {end}; {block} += {self.step}) {{\n"]
-        for test, last in ((f"if ({block} + {self.step} <= {end})", self.step), ("else", f"{end} - {block}")):
-            whole = last == self.step
-            filled = "".join(fill(deeper + STEP, end, whole) for fill in filling)
-            lines.append(f"{deeper}{test} {{\n{deeper + STEP}__syncthreads();\n{filled}")
-            lines.append(
-                f"{deeper + STEP}__syncthreads();\n" + (f"{deeper + STEP}#pragma unroll\n" if whole else "")
-            )
-            lines.append(f"{deeper + STEP}for (int {step} = 0; {step} < {last}; ++{step}) {{\n")
-            lines.append(counter + tests + body + f"{deeper + STEP}}}\n{deeper}}}\n")
-        lines.append(f"{pad}}}\n")
-        return "".join(lines)
+        counter = f"{deeper + STEP}const {loop.type} {loop.name} = {block} + {step};\n"
+        compute = (
+            f"{deeper}for (int {step} = 0; {step} < ",
+            f"; ++{step}) {{\n{counter}{tests}{body}{deeper}}}\n",
+        )
+        sync, following = f"{deeper}__syncthreads();\n", f"{block} + {self.step}"
+        loads = "".join(each.load(deeper + STEP, block) for each in filling)
+        loads_next = "".join(each.load(deeper + STEP, f"({following})") for each in filling)
+        return "".join([
+            f"{pad}{{\n{outer}{loop.type} {block} = {first};\n",
+            *(each.before(outer, block) for each in filling),
+            f"{outer}if ({self.ahead} && {following} <= {end}) {{\n{loads}{outer}}}\n",
+            f"{outer}for (; {following} <= {end}; {block} += {self.step}) {{\n",
+            f"{deeper}if (!{self.ahead}) {{\n{loads}{deeper}}}\n",
+            sync,
+            *(each.store(deeper, block) for each in filling),
+            sync,
+            f"{deeper}if ({self.ahead} && {following} + {self.step} <= {end}) {{\n{loads_next}{deeper}}}\n",
+            f"{deeper}#pragma unroll\n{self.step.join(compute)}{outer}}}\n",
+            f"{outer}if ({block} < {end}) {{\n{sync}",
+            *(each.fill(deeper, block, end) for each in filling),
+            f"{sync}{f'{end} - {block}'.join(compute)}{outer}}}\n{pad}}}\n",
+        ])  # fmt: skip
 
-    def _fill(
-        self,
-        name: str,
-        kind: str,
-        sides: tuple[Side, ...],
-        address: str,
-        loop: Loop,
-        block: str,
-        row: str,
-        pad: str,
-        end: str,
-        whole: bool,
-    ) -> str:
-        """Load a step of an operand; a whole one needs no test for the end of the loop."""
-        inner = pad + STEP
-        along = has_unit_stride(address, f"{loop.name}_at")
-        step = f"item % {self.step}" if along else f"item / ({row})"
-        rest = f"item / {self.step}" if along else f"item % ({row})"
-        lines = [
-            f"{pad}#pragma unroll\n",
-            f"{pad}for (int part = 0; part < {self.step} * ({row}); part += {self.threads}) {{\n",
-            f"{inner}const int item = part + threadIdx.x;\n",
-            f"{inner}if ({self.step} * ({row}) % {self.threads} != 0 && item >= {self.step} * ({row})) break;\n",
-            f"{inner}const int step = {step}, place = {rest};\n",
-            f"{inner}const {loop.type} {loop.name}_at = {block} + step;\n",
-        ]
-        behind = "1"
-        for side in reversed(sides):
-            index = f"place / ({behind}) % {side.tile}" if len(sides) > 1 else "place"
-            last = f"static_cast<{side.type}>(({side.extent}) - 1)"
-            lines.append(
-                f"{inner}const {side.type} {side.dim}_at = "
-                f"min(static_cast<{side.type}>({side.first} + {index}), {last});\n"
-            )
-            behind = f"{behind} * {side.tile}"
-        value = address if whole else f"{loop.name}_at < {end} ? {address} : {kind}()"
-        lines.append(f"{inner}{name}[step][place] = {value};\n{pad}}}\n")
-        return "".join(lines)
+
+def is_of_others(condition: Node, load: Node, widening: Widening) -> bool:
+    """Whether a condition concerns dimensions that the load has nothing to do with, so that it is not there to protect
+    the load."""
+    return bool(widening.dependence.of(condition) - widening.dependence.of(load))
 
 
 def definitions_of(nest: Nest) -> dict[str, str]:
@@ -377,22 +352,3 @@ def resolved(
         keep = {**replaced, name: name} if parameter is not None else replaced
         names[name] = resolved(inner, keep, definitions, widening, depth + 1)
     return render(node, names)
-
-
-def has_unit_stride(address: str, name: str) -> bool:
-    """Whether the place in memory moves by one element with this name."""
-    tree = parse(f"auto v = {address};").root_node
-    load = field(next(each for each in walk(tree) if each.type == "init_declarator"), "value")
-    pieces = [field(load, "argument")]
-    if load.type == "subscript_expression":
-        pieces += named(load)[1:]
-    return any(text(term) == name for piece in pieces for term in _sum(piece))
-
-
-def _sum(node: Node) -> list[Node]:
-    if node.type in ("subscript_argument_list", "argument_list"):
-        return [term for each in named(node) for term in _sum(each)]
-    node = stripped(node)
-    if node.type == "binary_expression" and operator(node) == "+":
-        return _sum(field(node, "left")) + _sum(field(node, "right"))
-    return [node]

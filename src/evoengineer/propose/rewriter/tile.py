@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evoengineer.propose.rewriter.filling import Side
 from evoengineer.propose.rewriter.preloading import Preloading
-from evoengineer.propose.rewriter.staging import Side, Staging
+from evoengineer.propose.rewriter.staging import Staging
 from evoengineer.propose.rewriter.widening import STEP, Coarse, Widening
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load, is_target, target_of
@@ -39,6 +40,8 @@ class Schedule:
 
     sides: tuple[Split, ...]
     step: int = 0
+    ahead: bool = True  # the next step is loaded while the present one is computed
+    wide: bool = True  # operands are loaded four elements at a time where addresses allow it
     assumed: tuple[tuple[str, int], ...] = ()  # parameters with the values that a special version is made for
     preload: bool = False  # bring operands that the threads of a warp share to shared memory, whole
     parts: int = 1  # blocks that share a long sum, for a second kernel to add up
@@ -62,7 +65,7 @@ def analysed(source: str, nest: Nest) -> Dependence:
         indices[nest.linear.name] = frozenset(indices)
     changed = {text(target) for part in nest.body for node in walk(part) if (target := target_of(node))}
     constants = {each.name for each in nest.kernel.parameters if not each.is_pointer} - changed
-    found = dependence(nest.body, indices, pure_functions(source), frozenset(constants))
+    found = dependence(nest.body, indices, pure_functions(source), frozenset(constants), nest.same)
     roots = _pointers(nest)
     stored = {roots.get(name, name) for name in found.stored}
     if not stored:
@@ -176,6 +179,8 @@ class _Printer:
             for node in walk(statement)
             if node.type in ("identifier", "field_expression") and text(node) in names
         }
+        for place, dim in self.nest.same.items():
+            fixed[place] = f"{dim}[n_{dim}]" if dim in self.sides else dim
         for place, group in self.found.groups.items():
             if group.dim in self.sides:
                 fixed[place] = f"(first_{group.dim} / ({group.size}))"
@@ -199,11 +204,16 @@ class _Printer:
             ]
         if self.schedule.step:
             lines.append(f"constexpr int {self.stem}_STEP = {self.schedule.step};\n")
+            lines.append(f"constexpr bool {self.stem}_AHEAD = {str(self.schedule.ahead).lower()};\n")
         for place, (_, value) in enumerate(self.schedule.assumed, 1):
             lines.append(f"constexpr int {self.stem}_ASSUMED_{place} = {value};\n")
         for side in self.schedule.sides:
             threads, each = self.constant(side.dim, "THREADS"), self.constant(side.dim, "EACH")
             lines.append(f"constexpr int {self.constant(side.dim, 'TILE')} = {threads} * {each};\n")
+            adjacent, run = self.constant(side.dim, "ADJACENT"), self.constant(side.dim, "RUN")
+            # Staged operands are read in runs that a thread loads at once and neighbours without conflicts.
+            longest = f"({each} % 4 == 0 ? 4 : {each} % 2 == 0 ? 2 : {each})" if self.schedule.step else each
+            lines.append(f"constexpr int {run} = {adjacent} ? {longest} : 1;\n")
         product = " * ".join(self.constant(side.dim, "THREADS") for side in self.schedule.sides)
         each = " * ".join(self.constant(side.dim, "EACH") for side in self.schedule.sides)
         lines += [
@@ -226,7 +236,8 @@ class _Printer:
         )
         stager = None
         if self.schedule.step:
-            stager = Staging(self.nest, self._staged_sides(), f"{self.stem}_STEP", self.threads, self.shared)
+            names = (f"{self.stem}_STEP", self.threads, f"{self.stem}_AHEAD")
+            stager = Staging(self.nest, self._staged_sides(), *names, self.schedule.wide, self.shared)
         trips = dict(self.schedule.assumed)
         widening = Widening(self.nest, self.found, coarse, in_range, stager, self._fixed_nodes(), trips)
         if self.schedule.preload:
@@ -257,10 +268,8 @@ class _Printer:
     def _place(self, dim: str) -> str:
         """Where output `n` of the thread lies in the tile."""
         thread, each = f"thread_{dim}", f"n_{dim}"
-        return (
-            f"{self.constant(dim, 'ADJACENT')} ? {thread} * {self.constant(dim, 'EACH')} + {each}"
-            f" : {thread} + {each} * {self.constant(dim, 'THREADS')}"
-        )
+        run, threads = self.constant(dim, "RUN"), self.constant(dim, "THREADS")
+        return f"{each} / {run} * ({threads} * {run}) + {thread} * {run} + {each} % {run}"
 
     def _tiles(self) -> str:
         """The tile of the block."""

@@ -96,14 +96,20 @@ def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedu
     values = host_values(nest.launch, task.arguments)
     special = _assumed(nest, assumptions(nest), values)
     possible = _Possible(source, nest, dependence)
+    card, iterations = task.multiprocessors, _iterations(nest, values)
+    found = schedules(nest, dependence, dict(special), _extents(nest, values), card)
     ranked = [
         (place * random.uniform(0.3, 1.7), schedule)
-        for place, schedule in enumerate(
-            _fitting(nest, dependence, filter(possible, schedules(nest, dependence, dict(special))), values)
-        )
+        for place, schedule in enumerate(_fitting(nest, dependence, filter(possible, found), values))
     ]
-    for _, schedule in sorted(ranked, key=lambda each: each[0]):
-        yield replace(schedule, assumed=special) if special and random.random() < 0.85 else schedule
+    odd = {name for name, size in _extents(nest, values).items() if size % 4} if not iterations % 4 else {""}
+    ordered = [
+        replace(schedule, wide=not (odd & {"", *(side.dim for side in schedule.sides)}))
+        for _, schedule in sorted(ranked, key=lambda each: each[0])
+    ]
+    if special:  # a version for these sizes hardly ever loses
+        yield from (replace(schedule, assumed=special) for schedule in ordered)
+    yield from ordered
 
 
 class _Possible:
@@ -151,12 +157,18 @@ def _value(nest: Nest, expression: str, values: dict[str, int]) -> int | None:
         return None
 
 
+def _extents(nest: Nest, values: dict[str, int]) -> dict[str, int]:
+    """The dimensions' sizes, as far as they are known."""
+    found = {dim.name: _value(nest, dim.grid or dim.extent, values) for dim in nest.dims}
+    return {name: size for name, size in found.items() if size is not None}
+
+
 def _fitting(
     nest: Nest, dependence: Dependence, found: Iterable[Schedule], values: dict[str, int]
 ) -> Iterator[Schedule]:
     """Schedules whose tiles are not much larger than the outputs; those that leave few blocks come last."""
     groups = [(each.dim, _value(nest, each.size, values)) for each in dependence.groups.values()]
-    extents = {dim.name: _value(nest, dim.grid or dim.extent, values) for dim in nest.dims}
+    extents = _extents(nest, values)
     iterations = _iterations(nest, values)
     few: list[tuple[int, Schedule]] = []
     for schedule in found:
@@ -164,7 +176,7 @@ def _fitting(
         tiles = {side.dim: side.threads * side.each for side in schedule.sides}
         fits = all(size is None or size % tiles.get(dim, 1) == 0 for dim, size in groups)
         for dim in nest.dims:
-            extent = extents[dim.name]
+            extent = extents.get(dim.name)
             tile = tiles.get(dim.name, 1)
             if extent is None:
                 blocks *= _FEW_BLOCKS

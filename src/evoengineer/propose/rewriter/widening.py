@@ -103,6 +103,10 @@ class Widening:
         self.loads = dict(self.fixed)  # expressions that are written otherwise, by node: staged loads, too
         self.tables: dict[int, str] = {}  # types of loads that can be made whatever the masks are, by node
         self.zeroed: dict[int, set[str]] = {}  # loads that count as zero where these masks are off, by node
+        self.branches: dict[
+            int, Mask
+        ] = {}  # the mask of each condition whose branch is being printed, by node
+        self.together: set[int] = set()  # conditions that the threads of a block must pass together
         self._fresh = 0
         self._types = {each.name: each.type for each in nest.kernel.parameters}
         self._moved = self._changed_parameters()
@@ -305,17 +309,25 @@ class Widening:
         if any(each.type == "continue_statement" for each in walk(node)):
             raise NotUnderstood("a loop that some outputs continue from within a branch")
         printed, mask = self._mask(condition, pad, "({})", "", masks)
-        printed += f"{pad}if ({mask.name}_any) {{\n"
-        printed += self.sequence(statements_of(field(node, "consequence")), pad + STEP, (*masks, mask))
-        printed += f"{pad}}}\n"
+        printed += self._branch(node, field(node, "consequence"), mask, pad, masks)
         if other is not None:
             opposite, negated = self._mask(condition, pad, "!({})", "", masks)
             # The first branch may have changed what the condition reads, so both masks are set before it.
             printed = opposite + printed
-            printed += f"{pad}if ({negated.name}_any) {{\n"
-            printed += self.sequence(statements_of(other), pad + STEP, (*masks, negated))
-            printed += f"{pad}}}\n"
+            printed += self._branch(node, other, negated, pad, masks)
         return printed
+
+    def _branch(self, node: Node, body: Node, mask: Mask, pad: str, masks: tuple[Mask, ...]) -> str:
+        """What is done for outputs whose mask is on. Where operands are staged, all threads of the block take part as
+        soon as one of them has such an output."""
+        self.branches[node.id] = mask
+        printed = self.sequence(statements_of(body), pad + STEP, (*masks, mask))
+        del self.branches[node.id]
+        test = f"{mask.name}_any"
+        if node.id in self.together:
+            self.together.discard(node.id)
+            test = f"__syncthreads_or({test})"
+        return f"{pad}if ({test}) {{\n{printed}{pad}}}\n"
 
     def _mask(
         self, condition: Node, pad: str, form: str, otherwise: str, masks: tuple[Mask, ...]

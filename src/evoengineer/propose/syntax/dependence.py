@@ -53,12 +53,16 @@ class Dependence:
     dims: dict[str, Dims] = dataclass_field(default_factory=dict)
     stored: set[str] = dataclass_field(default_factory=set)  # variables that stores go through
     groups: dict[int, Group] = dataclass_field(default_factory=dict)  # by node: these depend on no dimension
+    same: Mapping[int, str] = dataclass_field(default_factory=dict)  # by node: these are a dimension
 
     def of(self, *nodes: Node) -> Dims:
         return self.of_names(name for node in nodes for name in self._names(node))
 
     def _names(self, node: Node) -> Iterator[str]:
         if node.id in self.groups:
+            return
+        if node.id in self.same:
+            yield self.same[node.id]
             return
         if node.type == "identifier":
             yield text(node)
@@ -74,9 +78,10 @@ def dependence(
     indices: Mapping[str, Dims],
     functions: frozenset[str],
     constants: frozenset[str] = frozenset(),
+    same: Mapping[int, str] | None = None,
 ) -> Dependence:
     """Find the smallest solution; `indices` are the variables that name outputs, `functions` the pure ones,
-    `constants` names that are the same for the whole kernel."""
+    `constants` names that are the same for the whole kernel, `same` expressions that are one of the indices."""
     statements = list(body)
     groups = {
         node.id: Group(text(stripped(field(node, "left"))), text(field(node, "right")))
@@ -88,7 +93,7 @@ def dependence(
         == frozenset((left,))  # no index over several dimensions
         and identifiers(field(node, "right")) <= constants
     }
-    result = Dependence(dict(indices), groups=groups)
+    result = Dependence(dict(indices), groups=groups, same=same or {})
     _require_understood(statements, functions)
     while True:
         before = dict(result.dims)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.tree import NotUnderstood
 
-_WORDS = "THREADS|BLOCK|TILE|UNROLL|PARTS|WARPS|STEP|EACH|ADJACENT|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
+_WORDS = (
+    "THREADS|BLOCK|TILE|UNROLL|PARTS|WARPS|STEP|EACH|ADJACENT|AHEAD|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
+)
 _NAME = rf"(?P<name>\w*(?:{_WORDS})\w*)"
 _DEFINITION = re.compile(rf"^[ \t]*(?:#define\s+{_NAME}\s+(?P<value>\d+)[ \t]*$)", re.MULTILINE)
 _CONSTANT = re.compile(
@@ -44,7 +46,7 @@ def knobs(source: str) -> tuple[Knob, ...]:
         for match in pattern.finditer(source):
             is_bool = match["value"] in ("true", "false")
             value = int(match["value"] == "true") if is_bool else int(match["value"])
-            values = (0, 1) if is_bool else _values(value)
+            values = (0, 1) if is_bool else _values(value, thirds="EACH" in match["name"])
             if len(values) > 1:
                 found.append(
                     Knob(match["name"], value, values, is_bool, match.start("value"), match.end("value"))
@@ -52,13 +54,14 @@ def knobs(source: str) -> tuple[Knob, ...]:
     return tuple(sorted(found, key=lambda knob: knob.start))
 
 
-def _values(value: int) -> tuple[int, ...]:
-    """Powers of two around one."""
-    if value < 1 or value > _LARGEST or value & (value - 1):
+def _values(value: int, *, thirds: bool) -> tuple[int, ...]:
+    """Powers of two around one; three times such where a count needs not be one."""
+    known = {1 << bit for bit in range(11)}
+    if thirds:
+        known |= {3 << bit for bit in range(1, 5)}
+    if value not in known:
         return (value,)
-    return tuple(
-        power for power in (1 << bit for bit in range(11)) if value <= power * 8 and power <= value * 8
-    )
+    return tuple(each for each in sorted(known) if value <= each * 8 and each <= value * 8)
 
 
 def with_settings(source: str, settings: Mapping[str, int]) -> str:

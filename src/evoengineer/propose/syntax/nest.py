@@ -9,7 +9,9 @@ particular transformation understands it is for that transformation to say.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
@@ -59,6 +61,9 @@ class Nest:
     dims: tuple[Dim, ...]  # the fastest first
     body: tuple[Node, ...]
     linear: Linear | None
+    same: Mapping[int, str] = dataclass_field(
+        default_factory=dict
+    )  # expressions that are dimensions, by node
 
     def on_host(self, expression: str) -> str:
         """An expression over the kernel's parameters, in the terms of the launch."""
@@ -266,7 +271,7 @@ def _assemble(
         ):
             raise NotUnderstood("one declaration gives dimensions and other parts of the index")
         body = again + body
-        return Nest(kernel, launch, tuple(dims), tuple(body), linear)
+        return Nest(kernel, launch, tuple(dims), tuple(body), linear, _same(digits, dims[-1], again))
     axes: dict[str, Dim] = {}
     grid = dimensions(launch.grid)
     for name, (kind, axis, alone) in direct.items():
@@ -279,6 +284,20 @@ def _assemble(
         else:
             raise NotUnderstood(f"{name} has no bound")
     return Nest(kernel, launch, tuple(axes[axis] for axis in _AXES if axis in axes), tuple(body), None)
+
+
+def _same(digits: list[_Digit], outermost: Dim, statements: list[Node]) -> dict[int, str]:
+    """`i / width / height` within `i / width / height % channels`, where that is a dimension itself."""
+    divisors = next((each.divisors for each in digits if each.name == outermost.name), None)
+    found: dict[int, str] = {}
+    for digit in digits:
+        if divisors is None or not digit.modulus or Counter(digit.divisors) != Counter(divisors):
+            continue
+        for statement in statements:
+            for each in named(statement):
+                if each.type == "init_declarator" and text(field(each, "declarator")) == digit.name:
+                    found[field(stripped(field(each, "value")), "left").id] = outermost.name
+    return found
 
 
 def _digits_in_order(digits: list[_Digit], size: str, used: set[str]) -> list[Dim]:
