@@ -207,7 +207,7 @@ def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
         run = subprocess.run(
             [sys.executable, "-m", "evoengineer.problem.describe"],
             input=json.dumps(requests), capture_output=True, encoding="utf-8", errors="replace", check=False,
-            timeout=seconds, process_group=0,
+            timeout=seconds, process_group=0, env=torch_environment(),
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         done = (error.stdout or b"").count(b"\n")
@@ -244,6 +244,12 @@ def require_torch() -> None:
         raise EvoEngineerError(
             "problems need PyTorch for their references: pip install torch (a CPU build is enough for sim devices)"
         )
+
+
+def torch_environment() -> dict[str, str]:
+    """For a process that runs PyTorch beside others: its threads sleep while they wait for each other. Where cores are
+    shared they would otherwise spin for most of their time."""
+    return {"OMP_WAIT_POLICY": "passive", **os.environ}
 
 
 def problem_to_json(problem: Problem) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from evoengineer.problem.catalog import (
     START_SECONDS,
     problem_seconds,
     require_torch,
+    torch_environment,
 )
 from evoengineer.problem.model import Distribution, Problem
 
@@ -60,6 +61,7 @@ class ReferenceProcess:
              str(self.inputs_fd), str(self.outputs_fd), str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(self.inputs_fd, self.outputs_fd),
             encoding="utf-8", errors="replace", bufsize=1,
+            env=torch_environment(),
             process_group=0,  # Ctrl-C in a terminal reaches the whole group, and is meant for us
         )  # fmt: skip
         self._waiting: deque[Future[dict[str, Any]]] = deque()
