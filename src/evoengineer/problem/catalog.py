@@ -113,6 +113,11 @@ def locate(name: str) -> tuple[str, Path]:
     )
 
 
+def called(folder: Path) -> str:
+    """How to name a problem's folder: where a problem that ships has the same name, that one would be meant."""
+    return f"./{folder}" if str(folder) in shipped() else str(folder)
+
+
 def select(suite: str | None, names: Sequence[str] = ()) -> list[str]:
     """Full names of a suite's problems (of all suites: None), those of its family `extra` only if named.
 
