@@ -30,6 +30,7 @@ from evoengineer.errors import EvoEngineerError, UsageError
 from evoengineer.experiment import run as session
 from evoengineer.judge.protocol import Built
 from evoengineer.judge.verdict import Verdict
+from evoengineer.problem import catalog
 from evoengineer.propose import endpoint as endpoints
 from evoengineer.propose.fake_endpoint import FakeEndpoint
 from evoengineer.propose.fake_script import load_script
@@ -79,7 +80,10 @@ WORDS = st.sampled_from([
     "/proc/self/mem", "\x00", "a\x00b", "\ud800", "grüße", "x" * 300, "%s", "{}", "a\nb", "*", "http://127.0.0.1:1",
     "http://[", "ftp://x", "gpt-4.1", "m", "prompt", "order", "low",
 ])  # fmt: skip
-TEXT = st.one_of(WORDS, st.text(max_size=12))
+# Places outside the folder that a try has for itself are named by WORDS alone: those are there already.
+TEXT = st.one_of(
+    WORDS, st.text(max_size=12).filter(lambda text: not text.startswith("/") and ".." not in text)
+)
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),
@@ -139,6 +143,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "open_judge", lambda settings: Instant())
     monkeypatch.setattr(session, "gather_task", lambda settings: task(name="toy"))
     monkeypatch.setattr(FakeEndpoint, "serve", lambda self: None)
+    monkeypatch.setattr(catalog, "_ask", lambda requests: [{"error": f"problem {each['path']}"} for each in requests])
     for name in ("OPENAI_API_KEY", "EVOENGINEER_API_KEY", "EVOENGINEER_HOME"):
         monkeypatch.delenv(name, raising=False)
 
@@ -177,6 +182,13 @@ _COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("runs", "note"): ("--archive",),
     ("archive", "check"): ("--archive",),
     ("archive", "recover"): ("--archive", "--output"),
+    ("archive", "merge"): ("--archive",),
+    ("problems", "new"): ("--out",),
+    ("problems", "adopt"): ("--out",),
+    ("problems", "show"): ("--json",),
+    ("experience", "list"): ("--library",),
+    ("experience", "import"): ("--library",),
+    ("experience", "forget"): ("--library", "--technique", "--problem", "--all"),
     ("show",): ("--proposal", "--best", "--insights", "--digest", "--archive"),
     ("export",): ("--proposal", "--output", "--archive"),
     ("bench", "--table"): (

@@ -74,6 +74,9 @@ def test_what_cannot_be_adopted_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     file = FILES / "level1" / "relu.py"
     assert main(["problems", "adopt", str(file), "--out", "there"]) == 2
     assert "there is there already" in capsys.readouterr().err
+    for place in ("/proc/no/such", f"{file}/below", "x" * 300):
+        assert main(["problems", "adopt", str(file), "--out", place]) == 2
+        assert "no folder can be made" in capsys.readouterr().err
     sort = tmp_path / "sort.py"
     text = file.read_text(encoding="utf-8").replace("torch.relu(x)", "torch.sort(x, dim=1)[0]")
     sort.write_text(text.replace("393216", "64").replace("4096", "32"), encoding="utf-8")

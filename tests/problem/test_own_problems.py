@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 
 from evoengineer import judge
 from evoengineer.cli import main
+from evoengineer.problem.catalog import find_problem
 from evoengineer.propose.fake_endpoint import Answer, FakeEndpoint, by_number
 
 PAGE = Path(__file__).parents[2] / "docs" / "problems.md"
@@ -48,6 +49,14 @@ def test_the_template_names_the_problem_and_overwrites_nothing(
     (tmp_path / "file").write_text("")
     assert main(["problems", "new", "mine", "--out", "file/below"]) == 2
     assert "file/below" in capsys.readouterr().err
+    assert main(["problems", "new", "mine", "--out", "x" * 300]) == 2
+    assert "no folder can be made" in capsys.readouterr().err
+
+
+def test_a_problem_called_like_one_of_ours_is_named_by_its_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["problems", "new", "softmax"]) == 0
+    assert "evoengineer evolve ./softmax" in capsys.readouterr().out
+    assert find_problem("./softmax").problem.path.is_relative_to(Path.cwd())
 
 
 def test_the_example_goes_from_nothing_to_an_evolved_kernel(

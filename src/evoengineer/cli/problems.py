@@ -103,23 +103,25 @@ def check_command(options: argparse.Namespace) -> int:
 
 def new_command(options: argparse.Namespace) -> int:
     """Write the template and say what to do with it."""
+    from evoengineer.problem.catalog import called
     from evoengineer.problem.template import write_template
 
     folder = write_template(options.name, options.out)
     print(f"{folder}: problem.py and baseline.cu, to be edited; docs/problems.md explains them")
-    print(f"  then: evoengineer problems check {folder}")
-    print(f"        evoengineer evolve {folder}")
+    print(f"  then: evoengineer problems check {called(folder)}")
+    print(f"        evoengineer evolve {called(folder)}")
     return 0
 
 
 def adopt_command(options: argparse.Namespace) -> int:
     """Make the folder and say how fast its baseline is."""
     from evoengineer.experiment.adopting import adopt
+    from evoengineer.problem.catalog import called
 
     adopted = adopt(options.file, options.out, say=lambda text: print(text, flush=True))
     print(f"{adopted.folder}: baseline is {adopted.verdict.outcome}: {adopted.verdict.summary}")
     print("  problem.py (reference, cases, distributions) and baseline.cu are yours to edit")
-    print(f"  then: evoengineer evolve {adopted.folder}")
+    print(f"  then: evoengineer evolve {called(adopted.folder)}")
     return 0
 
 

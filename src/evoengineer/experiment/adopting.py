@@ -62,10 +62,14 @@ def adopt(
     from evoengineer.judge import JudgeOptions
 
     folder = out if out is not None else Path(file.stem)
-    if folder.exists():
-        raise UsageError(f"{folder} is there already; choose another folder with --out")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".adopting-", dir=folder.parent) as scratch:
+    try:
+        if folder.exists():
+            raise UsageError(f"{folder} is there already; choose another folder with --out")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        place = tempfile.TemporaryDirectory(prefix=".adopting-", dir=folder.parent)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"no folder can be made at {folder}: {error}") from error
+    with place as scratch:
         made = Path(scratch) / folder.name
         problem = draft(file, made)
         say(f"{problem.name}: {len(problem.check_cases)} check cases; bench {problem.bench_case.name}")

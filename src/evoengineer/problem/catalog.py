@@ -116,6 +116,11 @@ def locate(name: str) -> tuple[str, Path]:
     )
 
 
+def called(folder: Path) -> str:
+    """How to name a problem's folder: where a problem that ships has the same name, that one would be meant."""
+    return f"./{folder}" if str(folder) in shipped() else str(folder)
+
+
 def select(suite: str | None, names: Sequence[str] = ()) -> list[str]:
     """Full names of a suite's problems (of all suites: None), those of its family `extra` only if named.
 
@@ -208,7 +213,7 @@ def _ask(requests: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     with subprocess.Popen(
         [sys.executable, "-m", "evoengineer.problem.describe"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
-        process_group=0,
+        process_group=0, env=torch_environment(),
     ) as process:  # fmt: skip
         endless = Endlessness(process.pid, START_SECONDS + problem_seconds() * len(requests))
         given: str | None = json.dumps(requests)
@@ -263,6 +268,12 @@ def require_torch() -> None:
         raise EvoEngineerError(
             "problems need PyTorch for their references: pip install torch (a CPU build is enough for sim devices)"
         )
+
+
+def torch_environment() -> dict[str, str]:
+    """For a process that runs PyTorch beside others: its threads sleep while they wait for each other. Where cores are
+    shared they would otherwise spin for most of their time."""
+    return {"OMP_WAIT_POLICY": "passive", **os.environ}
 
 
 def problem_to_json(problem: Problem) -> dict[str, Any]:

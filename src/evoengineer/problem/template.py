@@ -18,13 +18,13 @@ def write_template(name: str, out: Path | None = None) -> Path:
             f"name {name!r}: a letter, then letters, digits, '_', '-' and '.'; it names a folder"
         )
     folder = out if out is not None else Path(name)
-    if folder.exists():
-        raise UsageError(f"{folder} is there already; choose another name, or a folder with --out")
     try:
+        if folder.exists():
+            raise UsageError(f"{folder} is there already; choose another name, or a folder with --out")
         folder.mkdir(parents=True)
         for source in sorted(_TEMPLATES.iterdir()):
             text = source.read_text(encoding="utf-8").replace("NAME", name)
             (folder / source.name.removesuffix(".txt")).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"no folder can be made at {folder}: {error}") from error
     return folder

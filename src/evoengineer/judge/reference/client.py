@@ -21,7 +21,13 @@ from typing import Any
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.idleness import LOOK_SECONDS, Endlessness
-from evoengineer.problem.catalog import START_SECONDS, does_not_end, problem_seconds, require_torch
+from evoengineer.problem.catalog import (
+    START_SECONDS,
+    does_not_end,
+    problem_seconds,
+    require_torch,
+    torch_environment,
+)
 from evoengineer.problem.model import Distribution, Problem
 
 _FOR_ONE_DRAW = 4  # times what loading may take: inputs, the reference twice, comparisons
@@ -56,6 +62,7 @@ class ReferenceProcess:
              str(self.inputs_fd), str(self.outputs_fd), str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(self.inputs_fd, self.outputs_fd),
             encoding="utf-8", errors="replace", bufsize=1,
+            env=torch_environment(),
             process_group=0,  # Ctrl-C in a terminal reaches the whole group, and is meant for us
         )  # fmt: skip
         self._waiting: deque[Future[dict[str, Any]]] = deque()
