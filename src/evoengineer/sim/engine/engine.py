@@ -144,7 +144,7 @@ class Engine:
         linked = link(texts)
         assemblers = self._active_assemblers()
         assemblers.start(linked)
-        return accept(place_module(linked, self.memory), assemblers)
+        return accept(place_module(linked, self.memory), assemblers, self.card)
 
     def _active_assemblers(self) -> Assemblers:
         if self._assemblers is None:
