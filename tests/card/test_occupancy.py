@@ -2,7 +2,7 @@
 
 import pytest
 
-from evoengineer.card.occupancy import KernelResources, blocks_per_multiprocessor
+from evoengineer.card.occupancy import KernelResources, blocks_per_multiprocessor, largest_block
 from evoengineer.card.profile import load_profile
 
 
@@ -29,3 +29,11 @@ def test_rtx4090(threads: int, registers: int, shared: int, blocks: int) -> None
 
 def test_too_many_threads() -> None:
     assert blocks_per_multiprocessor(load_profile("rtx4090"), KernelResources(2048)) == 0
+
+
+def test_registers_bound_the_block() -> None:
+    """64 for each of 1024 threads are all there are."""
+    card = load_profile("rtx4090")
+    assert largest_block(card, 64) == 1024
+    assert largest_block(card, 65) == 896
+    assert largest_block(card, 255) == 256

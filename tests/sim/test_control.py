@@ -52,6 +52,28 @@ ORDER = (
     st.global.u32 [%rd1], 1;
 skip: ret;
 }
+.visible .entry follow(.param .u64 chain) {
+    .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+    ld.param.u64 %rd1, [chain];
+    mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+again: ld.volatile.global.u32 %r2, [%rd3];
+    setp.eq.s32 %p1, %r2, 0;
+    @%p1 bra again;
+    add.s32 %r3, %r2, 1; st.volatile.global.u32 [%rd3+4], %r3; ret;
+}
+.visible .entry tally(.param .u64 out, .param .u32 shift) {
+    .reg .b32 %r<4>; .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [out]; ld.param.u32 %r3, [shift];
+    mov.u32 %r1, %ctaid.x; shr.u32 %r1, %r1, %r3; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+    ld.global.u32 %r2, [%rd3]; add.s32 %r2, %r2, 1; st.global.u32 [%rd3], %r2; ret;
+}
+.visible .entry unwritten(.param .u64 out) {
+    .reg .b32 %r<4>; .reg .b64 %rd<4>; .shared .b32 room[2];
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, 8; add.s64 %rd3, %rd1, %rd2;
+    ld.shared.u32 %r2, [room]; ld.shared.u32 %r3, [room+4];
+    st.global.u32 [%rd3], %r2; st.global.u32 [%rd3+4], %r3; ret;
+}
 .visible .entry endless(.param .u64 out) {
     .reg .b32 %r<2>; .reg .b64 %rd<2>;
     ld.param.u64 %rd1, [out];
@@ -144,6 +166,50 @@ def test_order_of_blocks(owner: ControlledDevice, order: str) -> None:
     blocks = client.download(out)[:30]
     expected = np.tile(np.arange(5), 6)
     assert list(blocks) == list(expected if order == "ascending" else expected[::-1])
+
+
+def test_another_order_is_one_that_a_card_may_choose(owner: ControlledDevice) -> None:
+    """A chain of blocks, each waiting for the one before it: all of them run, though neighbours change places."""
+    owner.configure(replace(OPTIONS, block_order="turned"))
+    client, module = connect(owner)
+    chain = client.upload(np.concatenate([[1], np.zeros(5000)]).astype(np.int32))
+    client.launch(module["follow"], 5000, 1, [chain])
+    assert owner.mark().failure is None
+    assert client.download(chain)[5000] == 5001
+
+
+def test_another_order_turns_blocks_that_do_not_wait(owner: ControlledDevice) -> None:
+    owner.configure(replace(OPTIONS, block_order="turned"))
+    client, module = connect(owner)
+    out, counter = client.upload(np.zeros(300, np.int32)), client.upload(np.zeros(1, np.int32))
+    client.launch(module["order"], 300, 1, [out, counter])
+    assert list(client.download(out)) == list(range(299, -1, -1))
+
+
+@pytest.mark.parametrize("shift", [1, 10])
+def test_races_are_found_in_some_of_the_blocks(owner: ControlledDevice, shift: int) -> None:
+    """Neighbours add to the same place, or blocks a part of the grid apart do: no order shows it."""
+    owner.configure(replace(OPTIONS, checks=frozenset({"race"}), spot_blocks=8, sample_blocks=0))
+    client, module = connect(owner)
+    out = client.upload(np.zeros(2048, np.int32))
+    client.launch(module["tally"], 2048, 1, [out, np.uint32(0)])
+    assert owner.mark().failure is None
+    assert (client.download(out) == 1).all(), "every block runs once, looked into or not"
+    client.launch(module["tally"], 2048, 1, [out, np.uint32(shift)])
+    failure = owner.mark().failure
+    assert failure is not None
+    assert failure.kind == "race"
+
+
+def test_what_nobody_wrote_cannot_be_recognised(owner: ControlledDevice) -> None:
+    """Neither in global memory nor in shared memory are two words alike, whatever was there before."""
+    owner.configure(replace(OPTIONS, poison=True, noise=77))
+    client, module = connect(owner)
+    fresh = client.download(client.allocate(4096, np.uint32))
+    assert len(set(fresh)) > 4000
+    out = client.allocate(200, np.uint32)
+    client.launch(module["unwritten"], 100, 1, [out])
+    assert len(set(client.download(out))) == 200
 
 
 def test_a_failure_arrives_as_data(owner: ControlledDevice, capfd: pytest.CaptureFixture[str]) -> None:

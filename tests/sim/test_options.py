@@ -19,7 +19,10 @@ CHOSEN = {
     "limits": Limits(**LIMITS),
     "block_order": "reversed",
     "memory_bytes": 1 << 28,
+    "spot_blocks": 5,
+    "inputs": ((1 << 40, 4096), (1 << 41, 32)),
     "poison": True,
+    "noise": 12,
     "sample_blocks": 7,
     "sample_seed": 11,
     "sampled_only": True,
@@ -68,7 +71,7 @@ def test_options_are_whole_or_refused(chosen: DeviceOptions, lost: str) -> None:
 
 
 def test_options_are_checked_where_they_are_made() -> None:
-    with pytest.raises(UsageError, match="block_order is 'ascending' or 'reversed', not 'sideways'"):
+    with pytest.raises(UsageError, match="block_order is one of .*'reversed'.*, not 'sideways'"):
         DeviceOptions(block_order="sideways")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="only simulated devices"):
         DeviceOptions(device=DeviceName.parse("cuda:0"))

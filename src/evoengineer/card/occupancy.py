@@ -23,6 +23,13 @@ def blocks_per_multiprocessor(profile: Profile, kernel: KernelResources) -> int:
     return min(occupancy_limits(profile, kernel).values())
 
 
+def largest_block(profile: Profile, registers_per_thread: int) -> int:
+    """Threads of the largest block that can start: its registers must be there, whatever else fits beside it."""
+    per_warp = _ceil(registers_per_thread * profile.warp_size, profile.register_unit) * profile.register_unit
+    warps = profile.registers_per_block // per_warp if per_warp else profile.max_threads_per_block
+    return min(warps * profile.warp_size, profile.max_threads_per_block)
+
+
 def occupancy_limits(profile: Profile, kernel: KernelResources) -> dict[str, int]:
     """How many blocks each resource has room for; 0 where a single block is too large."""
     warps = _ceil(kernel.threads_per_block, profile.warp_size)

@@ -1,8 +1,9 @@
 """How much work a candidate may make the simulated GPU do: limits in instructions, none in time.
 
 They follow from the case alone, so that a verdict never depends on how busy the machine is, and are generous: a
-kernel that takes every element, and every multiply-add, in a lane by itself with dozens of instructions for each
-stays below them. One that loops for ever does not.
+kernel that takes every element in a lane by itself with dozens of instructions stays below them, and one that spends
+a hundred instructions of full warps on every multiply-add. One that loops for ever does not, nor one that multiplies
+matrices a lane at a time: it would keep us for minutes, and is hundreds of times slower than a naive one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from evoengineer.problem.catalog import Description
 
 _FREE = 20_000_000  # instructions of warps that any call may run
-_PER_ITEM = 64  # for each element of the inputs, and for each multiply-add
+_PER_ELEMENT = 64  # of the inputs
+_PER_MULTIPLY_ADD = 4
 _ELEMENT_BYTES = 4
 MOST_TRANSLATED = (
     200_000  # PTX instructions that are translated for a candidate, all kernels and block shapes together
@@ -32,9 +34,10 @@ class Effort:
 
 def effort_of(description: Description, case: int, input_bytes: int) -> Effort:
     """For a case by its index, with inputs of so many bytes."""
-    items = input_bytes / _ELEMENT_BYTES + description.flops_of(description.problem.cases[case]) / 2
+    multiply_adds = description.flops_of(description.problem.cases[case]) / 2
     return Effort(
-        instructions=_FREE + int(_PER_ITEM * items),
+        instructions=_FREE
+        + int(_PER_ELEMENT * input_bytes / _ELEMENT_BYTES + _PER_MULTIPLY_ADD * multiply_adds),
         memory_bytes=_MEMORY_FREE + _MEMORY_FACTOR * input_bytes,
         output_bytes=_OUTPUT_FREE + _OUTPUT_FACTOR * (input_bytes + _bench_output_bytes(description)),
     )

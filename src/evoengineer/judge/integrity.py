@@ -34,6 +34,12 @@ class Record(Protocol):
     def device_to_host_bytes(self) -> int: ...
 
     @property
+    def device_to_device_bytes(self) -> int: ...
+
+    @property
+    def memset_bytes(self) -> int: ...
+
+    @property
     def host_visible_allocations(self) -> int: ...
 
     @property
@@ -121,21 +127,23 @@ def repeated_call(first: Record, second: Record) -> Finding | None:
 
 def between_calls(region: Record) -> Finding | None:
     """Arguments lie on the device now, and nothing may happen to them before the clock runs."""
-    if region.launch_count or region.device_to_host_bytes:
+    moved = region.device_to_device_bytes + region.memset_bytes
+    if region.launch_count or region.device_to_host_bytes or moved:
         return Finding(
             "early",
-            f"{region.launch_count} kernels ran and {region.device_to_host_bytes} bytes went to the host between two "
-            "calls of forward: work belongs into the call",
+            f"{region.launch_count} kernels ran, {region.device_to_host_bytes} bytes went to the host and {moved} were "
+            "copied or filled on the device between two calls of forward: work belongs into the call",
         )
     return None
 
 
 def after_call(region: Record) -> Finding | None:
     """Between the end of the timed region and the reading of the results nothing may happen."""
-    if region.launch_count or region.host_to_device_bytes:
+    moved = region.host_to_device_bytes + region.device_to_device_bytes + region.memset_bytes
+    if region.launch_count or moved:
         return Finding(
             "deferred",
-            f"{region.launch_count} kernels ran after forward had returned and the device was idle: "
-            "work must be finished when forward returns",
+            f"{region.launch_count} kernels ran and {moved} bytes were copied or filled after forward had returned and "
+            "the device was idle: work must be finished when forward returns",
         )
     return None

@@ -17,6 +17,7 @@ and back without loss.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -44,6 +45,23 @@ class Outcome(StrEnum):
     def compiled(self) -> bool:
         """Counts for the compile rate."""
         return self not in (Outcome.UNPARSABLE, Outcome.FORBIDDEN, Outcome.COMPILE_ERROR)
+
+
+# What a terminal obeys or turns around: candidates choose the texts of their errors.
+_COMMANDS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
+
+
+def _harmless(value: Any) -> Any:
+    """The same with control characters spelled out, in texts wherever they are."""
+    if isinstance(value, str):
+        return _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], value.replace("\r\n", "\n"))
+    if isinstance(value, Mapping):
+        return {key: _harmless(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_harmless, value))
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +101,8 @@ class Verdict:
     def __post_init__(self) -> None:
         if (self.timing is not None) != (self.outcome is Outcome.VALID):
             raise ValueError(f"a {self.outcome} verdict {'lacks' if self.timing is None else 'has'} a timing")
+        for name in ("summary", "evidence", "details"):
+            object.__setattr__(self, name, _harmless(getattr(self, name)))
 
     @property
     def valid(self) -> bool:

@@ -28,7 +28,7 @@ DEFAULT_CHECKS = frozenset({"memory", "sync"})
 
 # Enough for edges and for neighbours along every axis (timing/sampling.py).
 DEFAULT_SAMPLE_BLOCKS = 12
-BlockOrder = Literal["ascending", "reversed"]
+BlockOrder = Literal["ascending", "reversed", "turned"]
 
 
 def default_threads() -> int:
@@ -54,12 +54,17 @@ class DeviceOptions:
     threads: int = field(default_factory=default_threads)
     checks: frozenset[str] = DEFAULT_CHECKS  # besides those that are always on
     limits: Limits = Limits()
-    block_order: BlockOrder = "ascending"  # reversed: a result that depends on the order shows
+    # reversed: a result that depends on the order shows. turned: the same, but blocks that wait for one another come in
+    # an order in which a card may start them: reversed among neighbours only.
+    block_order: BlockOrder = "ascending"
+    spot_blocks: int = 0  # races are looked for in so many blocks of a launch; 0: in all of them
+    inputs: tuple[tuple[int, int], ...] = ()  # start and bytes of memory that is only read, where such a look is spared
     memory_bytes: int = 0  # of everything that a client allocates; 0: as much as the card has
     host_bytes: int = (
         0  # shared with the client: staging, pinned and managed memory; 0: as much as there can be
     )
     poison: bool = False  # device memory is handed out full of ones: NaN in every floating-point format
+    noise: int = 0  # instead, and in shared memory, too: numbers drawn from this, which no kernel can recognise
     sample_blocks: int = DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: rough times only
     sample_seed: int = 0  # which blocks those are; 0: by their place in the grid alone
     sampled_only: bool = False  # run only those: results are partial, times are the same
@@ -70,7 +75,7 @@ class DeviceOptions:
     def __post_init__(self) -> None:
         _ = self.device.profile  # UsageError unless it is a card that we know
         if self.block_order not in get_args(BlockOrder):
-            raise UsageError(f"block_order is 'ascending' or 'reversed', not {self.block_order!r}")
+            raise UsageError(f"block_order is one of {get_args(BlockOrder)}, not {self.block_order!r}")
         object.__setattr__(self, "checks", DEFAULT_CHECKS | self.checks)
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +90,14 @@ class DeviceOptions:
     def from_json(cls, data: Mapping[str, Any]) -> DeviceOptions:
         """ValueError unless every option is there and nothing else."""
         limits = partial(from_values, Limits)
-        return from_values(cls, data, device=DeviceName.parse, checks=frozenset, limits=limits)
+        return from_values(
+            cls,
+            data,
+            device=DeviceName.parse,
+            checks=frozenset,
+            limits=limits,
+            inputs=lambda found: tuple((start, size) for start, size in found),
+        )
 
 
 def parse_checks(text: str) -> frozenset[str]:

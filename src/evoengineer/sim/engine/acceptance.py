@@ -1,4 +1,5 @@
-"""A module is accepted if ptxas accepts it: what it refuses does not run here either. Registers are its figures.
+"""A module is accepted if ptxas accepts it: what it refuses does not run here either. Registers are its figures, and
+blocks are no larger than these allow.
 
 Without ptxas a module runs all the same, with registers that are estimated.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evoengineer.card.occupancy import largest_block
+from evoengineer.card.profile import Profile
 from evoengineer.errors import DeviceError
 from evoengineer.sim.engine.modules import Module
 from evoengineer.sim.wire.protocol import CudaError
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_LINES = 12
 
 
-def accept(module: Module, assemblers: Assemblers) -> Module:
+def accept(module: Module, assemblers: Assemblers, card: Profile) -> Module:
     """Wait for ptxas; DeviceError with its complaint if it refuses a text."""
     linked = module.linked
     for number, text in enumerate(linked.texts):
@@ -31,5 +34,7 @@ def accept(module: Module, assemblers: Assemblers) -> Module:
             raise DeviceError(lines[0] if lines else report, report, CudaError.INVALID_PTX, "ptxas")
         for name, resources in assembly.resources.items():
             if name in module.kernels and linked.text_of.get(name) == number:
-                module.kernels[name] = replace(module.kernels[name], registers=resources.registers)
+                known = module.kernels[name]
+                threads = min(known.max_threads, largest_block(card, resources.registers))
+                module.kernels[name] = replace(known, registers=resources.registers, max_threads=threads)
     return module

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes as c
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.engine.acceptance import accept
 from evoengineer.sim.engine.modules import KernelInfo, Module, place_module
+from evoengineer.sim.engine.order import spots, turned
 from evoengineer.sim.engine.progress import reported
 from evoengineer.sim.engine.report import cuda_error, describe
 from evoengineer.sim.engine.undefined_results import UndefinedResults
@@ -39,6 +40,11 @@ MODES = ("optimised", "varying")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
 _PARAMETER_BYTES, _WORKSPACE_BYTES = 32768, 4096
 _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
+# Instructions of a launch, at most, that run looking for races in some of its blocks; or in all of them, where blocks
+# wait for one another and cannot run by themselves.
+_SPOT_WORK, _WHOLE_WORK = 2_000_000, 6_000_000
+_SPOT_KIBIBYTES = 20_000  # of memory in which they are looked for: what is kept of each byte takes two dozen
+_WAITING = abi.SPINS | abi.SHARES | abi.COOPERATIVE  # blocks that have to do with one another while they run
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ class Engine:
         self._counted = 0
         self._missed: dict[Hashable, frozenset[int]] = {}  # blocks that earlier samples did not stand for
         self._work = 0  # instructions since the last mark
+        self._block_work: dict[Hashable, float] = {}  # instructions of a block, by kernel and grid
         self._translated = 0  # PTX instructions
         self._params = self.memory.allocate(structs.CONSTANT, _PARAMETER_BYTES)
         self._workspace = self.memory.allocate(structs.DEVICE, _WORKSPACE_BYTES)
@@ -89,6 +96,8 @@ class Engine:
         if ("init" in options.checks) != ("init" in before.checks):
             self.memory.track_initialised("init" in options.checks)
         self._profiler = None
+        ranges = (c.c_uint64 * (2 * len(options.inputs)))(*(word for each in options.inputs for word in each))
+        load_runtime().rt_race_scope(_SPOT_KIBIBYTES if options.spot_blocks else 0, ranges, len(options.inputs))
 
     def mark(self) -> None:
         """What may be done until the next mark may be done again."""
@@ -112,12 +121,19 @@ class Engine:
             )
         return self._profiler
 
-    def touch(self, address: int, size: int) -> None:
-        """A copy or fill has written there: that is what L2 holds now."""
+    def touch(self, address: int, span: int, size: int) -> None:
+        """A copy or fill has written `size` of these bytes: that is what L2 holds now."""
         if self._profiler is not None and size:
             found = self.memory.find(address)
             if found is not None and found.inside:
-                self._profiler.touched(found.start, address, size)
+                self._profiler.touched(found.start, address, span, size)
+
+    def cached(self, address: int, span: int) -> float:
+        """The part of these bytes that L2 holds."""
+        found = self.memory.find(address) if self._profiler is not None and span else None
+        if self._profiler is None or found is None or not found.inside:
+            return 0.0
+        return self._profiler.held(found.start, address, span)
 
     # -- modules -----------------------------------------------------------------------------------
 
@@ -128,7 +144,7 @@ class Engine:
         linked = link(texts)
         assemblers = self._active_assemblers()
         assemblers.start(linked)
-        return accept(place_module(linked, self.memory), assemblers)
+        return accept(place_module(linked, self.memory), assemblers, self.card)
 
     def _active_assemblers(self) -> Assemblers:
         if self._assemblers is None:
@@ -143,9 +159,14 @@ class Engine:
 
     # -- launches ------------------------------------------------------------------------------------
 
-    def image(self, module: Module, kernel: str, block: tuple[int, int, int]) -> KernelImage:
-        """The kernel compiled for this block shape."""
+    def image(
+        self, module: Module, kernel: str, block: tuple[int, int, int], spot: bool = False
+    ) -> KernelImage:
+        """The kernel compiled for this block shape; `spot`: for those blocks in which races are looked for, if not in
+        all."""
         checks = self.options.checks
+        if self.options.spot_blocks and not spot:
+            checks -= {"race"}
         check_access, check_init = bool(checks & {"race", "init"}), "init" in checks
         key = (kernel, block, check_access, check_init)
         if key not in module.images:
@@ -161,10 +182,14 @@ class Engine:
             module.images[key] = image
         return module.images[key]
 
+    def _may_translate(self, most: int) -> bool:
+        limit = self.options.limits.max_translated
+        return not limit or self._translated + most <= limit
+
     def _check_translated(self, most: int) -> None:
         """Before it is done: translating takes much longer than finding out how much there is to translate."""
         limit = self.options.limits.max_translated
-        if limit and self._translated + most > limit:
+        if not self._may_translate(most):
             text = f"more than {limit} PTX instructions to translate, all kernels and block shapes together"
             raise DeviceError(text, text, CudaError.TIMEOUT, "translation_budget")
 
@@ -210,26 +235,41 @@ class Engine:
         c.memmove(self._params, params, len(params))
         if cooperative:
             c.memset(self._workspace, 0, _WORKSPACE_BYTES)
-        request = self._request(module, image)
-        request.grid[:], request.block[:] = grid, block
-        request.shared_bytes = shared_bytes
-        request.flags = self._flags(image, cooperative)
-        request.threads = options.threads
-        request.max_resident = max(self.resident_blocks(info, block, shared_bytes), 1)
-        request.instruction_limit = self._instruction_limit()
-        request.wall_limit_seconds = options.limits.max_seconds
-        request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
-        request.clock_start = clock_cycles
+
+        def prepared(image: KernelImage) -> structs.Launch:
+            request = self._request(module, image)
+            request.grid[:], request.block[:] = grid, block
+            request.shared_bytes = shared_bytes
+            request.flags = self._flags(image, cooperative)
+            request.threads = options.threads
+            request.max_resident = max(self.resident_blocks(info, block, shared_bytes), 1)
+            request.instruction_limit = self._instruction_limit()
+            request.wall_limit_seconds = options.limits.max_seconds
+            request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
+            request.clock_start = clock_cycles
+            request.noise = options.noise
+            request.sample_count = 0
+            return request
+
+        blocks = grid[0] * grid[1] * grid[2]
+        chosen = frozenset[int]() if samples else self._spots(image, grid, cooperative)
+        if chosen:
+            checked = self.image(module, kernel, block, spot=True)
+            request = prepared(checked)
+            request.flags |= abi.CHECK_RACE
+            self._run_chosen(request, [i for i in self._order(request, blocks) if i in chosen])
+            self._run(request, checked, grid, block)
+        request = prepared(image)
         self._count(request, image, samples, cooperative)
+        whole = not request.flags & abi.SAMPLED_ONLY
+        if chosen:
+            self._run_chosen(request, [i for i in self._order(request, blocks) if i not in chosen])
+        elif options.block_order == "turned" and request.flags & _WAITING:
+            self._run_chosen(request, self._order(request, blocks))
         with reported(kernel) if options.progress else nullcontext():
-            failed = launch(request)
-        self._work += request.instructions
-        if failed:
-            error = request.error
-            report = describe(error, image, grid, block)
-            raise DeviceError(
-                report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
-            )
+            self._run(request, image, grid, block)
+        if not chosen:
+            self._block_work[image.key, grid] = request.instructions / max(blocks, 1)
         if image.check_init:
             self.undefined_results.note(self.memory.undefined_notes(), image)
         profile = None
@@ -239,9 +279,55 @@ class Engine:
                 from evoengineer.sim.timing.shape import Shape
 
                 shape = Shape(grid, block, shared_bytes, resources, self.card)
-                profiler.measure(key, shape, image, samples, buffers, _totals(request))
+                profiler.measure(key, shape, image, samples, buffers, _totals(request) if whole else None)
             profile = profiler.evaluate(key, kernel, buffers)
         return LaunchResult(profile.time_ns if profile else self._rough_ns(image, grid, block), profile)
+
+    def _run(
+        self,
+        request: structs.Launch,
+        image: KernelImage,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+    ) -> None:
+        request.instructions = 0  # a launch without blocks does not set it
+        failed = launch(request)
+        self._work += request.instructions
+        if failed:
+            error = request.error
+            report = describe(error, image, grid, block)
+            raise DeviceError(
+                report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
+            )
+
+    def _order(self, request: structs.Launch, blocks: int) -> Sequence[int]:
+        """As `block_order` has it, of blocks that are named one by one."""
+        if self.options.block_order == "ascending":
+            return range(blocks)
+        if request.flags & _WAITING and self.options.block_order == "turned":
+            return turned(blocks, request.max_resident)
+        return range(blocks - 1, -1, -1)
+
+    def _run_chosen(self, request: structs.Launch, blocks: Sequence[int]) -> None:
+        """These only, in this order."""
+        request.flags |= abi.SAMPLED_ONLY
+        request.chosen, request.chosen_count = (c.c_uint64 * len(blocks))(*blocks), len(blocks)
+
+    def _spots(
+        self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool
+    ) -> frozenset[int]:
+        """Blocks in which races are looked for, as many as that is worth: it takes far longer than to run them."""
+        options = self.options
+        if not options.spot_blocks or "race" not in options.checks:
+            return frozenset()
+        if not self._may_translate(image.plan.instructions):
+            return frozenset()
+        blocks = grid[0] * grid[1] * grid[2]
+        each = self._block_work.get((image.key, grid), 0.0)
+        if cooperative or image.plan.flags & _WAITING:
+            return frozenset(range(blocks) if each * blocks <= _WHOLE_WORK else ())
+        limit = min(options.spot_blocks, int(_SPOT_WORK / max(each, 1.0)))
+        return spots(grid, limit, options.sample_seed) if limit else frozenset()
 
     def _count(
         self, request: structs.Launch, image: KernelImage, samples: tuple[int, ...], cooperative: bool
@@ -288,9 +374,9 @@ class Engine:
             flags |= abi.COOPERATIVE | abi.SPINS | abi.ORDERED | abi.USES_BARRIER
         if image.check_access:
             flags |= abi.CHECK_ACCESS
-        flags |= abi.CHECK_RACE if "race" in self.options.checks else 0
+        flags |= abi.CHECK_RACE if "race" in self.options.checks and not self.options.spot_blocks else 0
         flags |= abi.CHECK_INIT if "init" in self.options.checks else 0
-        flags |= abi.REVERSED if self.options.block_order == "reversed" else 0
+        flags |= abi.REVERSED if self.options.block_order != "ascending" else 0
         return flags
 
     def resident_blocks(self, kernel: KernelInfo, block: tuple[int, int, int], shared_bytes: int) -> int:
@@ -305,10 +391,8 @@ class Engine:
         return 2000.0 + threads * image.plan.instructions / rate * 1e9
 
 
-def _totals(request: structs.Launch) -> Totals | None:
-    """What every block of the launch did; None if only some ran."""
-    if request.flags & abi.SAMPLED_ONLY:
-        return None
+def _totals(request: structs.Launch) -> Totals:
+    """What every block of the launch did."""
     from evoengineer.sim.timing.totals import Totals
 
     count = request.count_total

@@ -3,10 +3,13 @@
 Operations wait for their stream, for events, and for the engine they use. A kernel takes what the timing model
 says; between kernels of a busy stream lies the time that the card needs to start the next one. Copies between
 host and device take a start-up time and then the bus's rate; copies and fills on the device move their bytes
-through DRAM, or through L2 when they are small. Wall-clock time plays no part, so that two runs agree to the bit.
+through DRAM, or through L2 when they are small; what a copy reads comes from DRAM unless L2 has it. Wall-clock time
+plays no part, so that two runs agree to the bit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from evoengineer.card.profile import Profile
 
@@ -19,14 +22,53 @@ _CALL_OVERHEAD_NS = 1000.0
 _DRAM_EFFICIENCY = 0.88  # copies read and write in turn
 _L2_EFFICIENCY = 0.5
 _GAP = 0.35  # of the launch overhead: the part that shows between kernels in one stream
+_SECTOR_BYTES = 32  # the least that moves between memory and L2
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a copy or fill touches on one side: `height` rows of `width` bytes, `pitch` bytes apart."""
+
+    address: int
+    width: int
+    height: int = 1
+    pitch: int = 0
+
+    @property
+    def bytes(self) -> int:
+        return self.width * self.height
+
+    @property
+    def span(self) -> int:
+        """From the first byte to behind the last."""
+        return (self.height - 1) * self.pitch + self.width if self.height else 0
+
+    @property
+    def moved_bytes(self) -> int:
+        """Whole sectors, unless rows follow one another."""
+        if self.height <= 1 or self.pitch <= self.width:
+            return self.bytes
+        return self.height * (-(-self.width // _SECTOR_BYTES) * _SECTOR_BYTES)
+
+
+class Cached(Protocol):
+    """What L2 holds; the engine knows."""
+
+    def touch(self, address: int, span: int, size: int) -> None:
+        """`size` of these bytes were written."""
+        ...
+
+    def cached(self, address: int, span: int) -> float:
+        """The part of them that is there."""
+        ...
 
 
 class Clock:
     """Times are nanoseconds since the start of the device."""
 
-    def __init__(self, profile: Profile, touch: Callable[[int, int], None]) -> None:
+    def __init__(self, profile: Profile, l2: Cached) -> None:
         self._profile = profile
-        self._touch = touch  # told what copies and fills write
+        self._l2 = l2  # told what copies and fills write
         self._host_ns = 0.0
         self._streams: dict[int, float] = {LEGACY_STREAM: 0.0}
         self._blocking: set[int] = set()
@@ -48,25 +90,29 @@ class Clock:
         start = max(self._ready(stream), self._engines["compute"])
         return int(start * self._profile.clock_khz / 1e6)
 
-    def copy(self, stream: int, size: int, kind: int, target: int = 0) -> None:
-        self._touch(target, size)
+    def copy(self, stream: int, kind: int, source: Rows, target: Rows) -> None:
         if kind == _DEVICE_TO_DEVICE:
-            self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(2 * size))
-            return
-        engine = "to_host" if kind == _DEVICE_TO_HOST else "to_device"
-        self._run(stream, engine, _COPY_OVERHEAD_NS + size / self._profile.pcie_bytes_per_second * 1e9)
+            absent = source.moved_bytes * (1 - self._l2.cached(source.address, source.span))
+            moved = source.moved_bytes + target.moved_bytes
+            self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(moved, absent))
+        else:
+            engine = "to_host" if kind == _DEVICE_TO_HOST else "to_device"
+            bus_ns = target.bytes / self._profile.pcie_bytes_per_second * 1e9
+            self._run(stream, engine, _COPY_OVERHEAD_NS + bus_ns)
+        self._l2.touch(target.address, target.span, target.bytes)
 
-    def fill(self, stream: int, size: int, target: int = 0) -> None:
-        self._touch(target, size)
-        self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(size))
+    def fill(self, stream: int, target: Rows) -> None:
+        self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(target.moved_bytes))
+        self._l2.touch(target.address, target.span, target.bytes)
 
-    def _moved_ns(self, size: int) -> float:
-        """Bytes through the memory system of the card: what fits into L2 stays there, once, in however many pieces."""
+    def _moved_ns(self, size: int, absent: float = 0.0) -> float:
+        """Bytes through the memory system of the card: what fits into L2 stays there, once, in however many pieces;
+        what is not there yet comes from DRAM."""
         card = self._profile
         l2_rate = card.l2_bytes_per_clock * card.clock_khz * 1e3 * _L2_EFFICIENCY
         room = max(card.l2_bytes // 2 - self._moved_bytes, 0)
         self._moved_bytes += size
-        beyond = max(size - room, 0)
+        beyond = max(size - room, absent)
         return max(size / l2_rate, beyond / (card.dram_bytes_per_second * _DRAM_EFFICIENCY)) * 1e9
 
     def record(self, event: int, stream: int) -> None:

@@ -127,7 +127,9 @@ class Commands:
             if not size:
                 break
             parts.append(buffer.raw[:size])
-        return b"".join(parts)
+        said = b"".join(parts)
+        self.context.activity.device_to_host_bytes += len(said)  # the client gets it, by whatever way
+        return said
 
     def _hello(self, payload: memoryview) -> bytes:
         version, cuda_major, _, _ = protocol.HELLO.unpack(payload)

@@ -38,7 +38,7 @@ class Context:
     def renew(self) -> None:
         """The state of a device that nobody has used yet; memory is the caller's to free."""
         self.engine = Engine(self.options, self.arenas)
-        self.clock = Clock(self.card, self.engine.touch)
+        self.clock = Clock(self.card, self.engine)
         self.sticky = 0  # cudaError
         self._marked_ns = 0.0
         self._handles: set[tuple[str, int]] = set()

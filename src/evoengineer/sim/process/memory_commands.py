@@ -8,6 +8,7 @@ import ctypes
 from collections.abc import Callable
 
 from evoengineer.sim.process.call_error import CallError
+from evoengineer.sim.process.clock import Rows
 from evoengineer.sim.process.context import Context
 from evoengineer.sim.process.guards import MOST_ALLOCATIONS, MOST_HANDLES
 from evoengineer.sim.runtime import native, structs
@@ -72,8 +73,11 @@ class MemoryCommands:
         if not address:
             raise CallError(CudaError.OUT_OF_MEMORY)
         self._owned.add(address)
-        if self._context.options.poison and kind == structs.DEVICE:
-            ctypes.memset(address, 0xFF, size)  # it still counts as never written
+        options = self._context.options  # whatever it is filled with, it still counts as never written
+        if options.noise and kind == structs.DEVICE:
+            self._library.rt_fill_noise(address, size, options.noise + address)
+        elif options.poison and kind == structs.DEVICE:
+            ctypes.memset(address, 0xFF, size)
         return address
 
     def _free(self, payload: memoryview) -> None:
@@ -87,19 +91,24 @@ class MemoryCommands:
 
     def _copy(self, payload: memoryview) -> None:
         *rows, _, stream = protocol.COPY.unpack(payload)
-        target, _, source, _, width, height = rows
+        target, target_pitch, source, source_pitch, width, height = rows
         self._check(self._library.rt_transfer_copy(*rows))
         from_host, to_host = native.in_host_arena(source), native.in_host_arena(target)
         kind = _TO_HOST if to_host else _TO_DEVICE if from_host else _ON_DEVICE
         self._context.activity.copied(width * height, from_host, to_host)
-        self._context.clock.copy(stream, width * height, kind, target)
+        self._context.clock.copy(
+            stream,
+            kind,
+            Rows(source, width, height, source_pitch),
+            Rows(target, width, height, target_pitch),
+        )
 
     def _write(self, payload: memoryview) -> None:
         target, stream, _ = protocol.WRITE.unpack_from(payload)
         data = bytes(payload[protocol.WRITE.size :])
         self._check(self._library.rt_transfer_write(target, data, len(data)))
         self._context.activity.copied(len(data), True, False)
-        self._context.clock.copy(stream, len(data), _TO_DEVICE, target)
+        self._context.clock.copy(stream, _TO_DEVICE, Rows(0, len(data)), Rows(target, len(data)))
 
     def _fill(self, payload: memoryview) -> None:
         target, pitch, width, height, value, element, stream, _ = protocol.MEMSET.unpack(payload)
@@ -107,7 +116,7 @@ class MemoryCommands:
             raise CallError(CudaError.INVALID_VALUE)
         self._check(self._library.rt_transfer_fill(target, pitch, width, height, value, element))
         self._context.activity.memset_bytes += width * height * element
-        self._context.clock.fill(stream, width * height * element, target)
+        self._context.clock.fill(stream, Rows(target, width * element, height, pitch))
 
     def _check(self, outcome: int) -> None:
         if outcome:

@@ -160,7 +160,7 @@ enum LaunchFlags : uint32_t {
     kCheckRace = 64,
     kCheckInit = 128,
     kSampledOnly = 256,   // of the grid, run only the blocks in Launch::chosen
-    kReversed = 512,      // the last block of the grid comes first
+    kReversed = 512,      // the last block of the grid comes first, and of a block the last warp
     kShares = 1024,       // blocks share work out among themselves, by a counter that they ask in a loop: as many
                           // as fit on the card are resident from the start, as the first would else take it all
 };
@@ -228,8 +228,9 @@ struct Launch {
     const uint8_t* count_bytes;  // per site: bytes per lane of the machine instruction, 0 = merged away; see count.cpp
     uint64_t trace_limit;      // accesses kept per warp, for the cache model
     uint64_t clock_start;      // simulated cycles when the launch starts
-    const uint64_t* chosen;    // kSampledOnly: the blocks to run, ascending, the samples among them
+    const uint64_t* chosen;    // kSampledOnly: the blocks to run, in this order, the samples among them
     uint64_t chosen_count;
+    uint64_t noise;            // what shared memory holds that nobody has written: numbers drawn from this, or 0: zeros
     // Out: what every block of the grid did, counted or not (totals.h).
     uint64_t* totals;          // executions by warps, of each block of all functions (count_total of them)
     uint64_t* total_lanes;     // the same by lanes

@@ -7,6 +7,7 @@
 
 #include "async.h"
 #include "count.h"
+#include "noise.h"
 #include "scheduler.h"
 
 namespace {
@@ -111,7 +112,8 @@ void place_block(BlockState& b, const Launch& launch, uint64_t index) {
 
 void begin_block(BlockState& b, const Launch& launch) {
     bulk_forget(b);
-    if (launch.shared_bytes) memset(b.shared, 0, launch.shared_bytes);
+    if (launch.noise) fill_noise(b.shared, launch.shared_bytes, launch.noise + b.index * launch.shared_bytes);
+    else if (launch.shared_bytes) memset(b.shared, 0, launch.shared_bytes);
     if (launch.flags & kUsesBarrier) begin_barriers(b);
     if (launch.flags & (kCheckRace | kCheckInit)) begin_checks(b);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "checks.h"
@@ -35,16 +36,28 @@ struct Shadow {
     std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
     uint64_t last_number = ~0ull;
     Page* last = nullptr;
+    uint64_t most_pages = ~0ull;
+    std::vector<std::pair<uint64_t, uint64_t>> constant;  // from, to: what is read there is not marked
 
-    Page& at(uint64_t address) {
+    // Null when there are enough.
+    Page* at(uint64_t address) {
         uint64_t number = address / kPageBytes;
         if (number != last_number) {
-            auto& page = pages[number];
-            if (!page) page = std::make_unique<Page>();
-            last = page.get();
+            auto found = pages.find(number);
+            if (found == pages.end()) {
+                if (pages.size() >= most_pages) return nullptr;
+                found = pages.emplace(number, std::make_unique<Page>()).first;
+            }
+            last = found->second.get();
             last_number = number;
         }
-        return *last;
+        return last;
+    }
+
+    bool is_constant(uint64_t address) const {
+        for (auto [from, to] : constant)
+            if (from <= address && address < to) return true;
+        return false;
     }
 };
 
@@ -90,13 +103,16 @@ void record_unit(const Touch& t, RaceState& r, UnitMarks& m, const GlobalMark& n
 }  // namespace
 
 void record_global(const Touch& t) {
+    if (!t.writes() && shadow().is_constant(t.address)) return;
     RaceState& r = *t.w->block->races;
     uint32_t thread = t.thread();
     GlobalMark now{r.block, r.epoch, r.phase, r.clock(thread)[thread] + 1, r.serial, t.site, uint16_t(thread),
                    uint16_t(t.strong())};
     uint32_t natural = uint32_t(__builtin_ctzll(t.address | t.bytes | (1u << kWordShift)));
     for (uint64_t at = t.address, end = t.address + t.bytes; at < end;) {
-        Page& page = shadow().at(at);
+        Page* there = shadow().at(at);
+        if (!there) return;
+        Page& page = *there;
         if (natural < page.shift) page.split(natural);
         uint64_t size = 1ull << page.shift;
         record_unit(t, r, page.units[at % kPageBytes >> page.shift], now, at, size);
@@ -119,4 +135,12 @@ void race_forget(uint64_t start, uint64_t bytes) {
 void forget_global() {
     shadow().pages.clear();
     shadow().last_number = ~0ull;
+}
+
+// Look for races in so many kibibytes at most, and not where threads only read: pairs of start and length.
+extern "C" void rt_race_scope(uint64_t most_kibibytes, const uint64_t* constant, uint64_t count) {
+    static_assert(kPageBytes == 1024);
+    shadow().most_pages = most_kibibytes ? most_kibibytes : ~0ull;
+    shadow().constant.clear();
+    for (uint64_t i = 0; i < count; i++) shadow().constant.push_back({constant[2 * i], constant[2 * i] + constant[2 * i + 1]});
 }

@@ -57,6 +57,8 @@ def load_runtime() -> c.CDLL:
         "rt_transfer_copy": (c.c_int32, [u64, u64, u64, u64, u64, u64]),
         "rt_transfer_write": (c.c_int32, [u64, c.c_char_p, u64]),
         "rt_transfer_fill": (c.c_int32, [u64, u64, u64, u64, u32, u32]),
+        "rt_fill_noise": (None, [u64, u64, u64]),
+        "rt_race_scope": (None, [u64, c.POINTER(u64), u64]),
         "rt_interrupt": (None, [c.c_int]),
         "rt_alloc": (u64, [u32, u64]),
         "rt_free_allocation": (c.c_int32, [u64]),

@@ -72,7 +72,8 @@ void solo_main(void* argument) {
         place_block(b, launch, first);
         for (;;) {
             if (!simple) begin_block(b, launch);
-            for (uint32_t i = 0; i < warps; i++) {
+            for (uint32_t turn = 0; turn < warps; turn++) {
+                const uint32_t i = launch.flags & kReversed ? warps - 1 - turn : turn;
                 w->warp_index = i;
                 w->tids = reinterpret_cast<uint64_t>(&run.tids[size_t(i) * 3 * kLanes]);
                 w->exist = run.exist[i];
@@ -82,7 +83,7 @@ void solo_main(void* argument) {
             account_block(k, b);
             if (past_limit(run)) fail_limit(w);
             if (++b.index == last || b.index >= run.stop.load(std::memory_order_relaxed)) break;
-            if (launch.sample_count || (launch.flags & kReversed) || ++b.ctaid[0] == launch.grid[0]) place_block(b, launch, b.index);
+            if (launch.sample_count || (launch.flags & (kReversed | kSampledOnly)) || ++b.ctaid[0] == launch.grid[0]) place_block(b, launch, b.index);
         }
     }
     leave(w, Request::kFinished);
@@ -133,8 +134,8 @@ enum class Slice { kNothing, kSpun, kProgress, kFailed };
 // Gives every warp of the block that can run a turn.
 Slice run_slice(Worker& k, BlockState& b) {
     Slice result = Slice::kNothing;
-    for (uint32_t i = 0; i < b.warp_count; i++) {
-        WarpState& w = b.warps[i];
+    for (uint32_t turn = 0; turn < b.warp_count; turn++) {
+        WarpState& w = b.warps[k.launch->flags & kReversed ? b.warp_count - 1 - turn : turn];
         if (w.status == WarpStatus::kWaiting || w.status == WarpStatus::kDone) continue;
         resume(k, *w.fibre);
         switch (k.request) {

@@ -151,6 +151,7 @@ class Launch(c.Structure):
         ("clock_start", c.c_uint64),
         ("chosen", c.POINTER(c.c_uint64)),
         ("chosen_count", c.c_uint64),
+        ("noise", c.c_uint64),
         ("totals", c.POINTER(c.c_uint64)),
         ("total_lanes", c.POINTER(c.c_uint64)),
         ("instructions", c.c_uint64),

@@ -5,6 +5,7 @@
 
 #include "interrupt.h"
 #include "memory.h"
+#include "noise.h"
 
 namespace {
 
@@ -54,6 +55,11 @@ void fill(uint8_t* to, uint64_t bytes, uint32_t value, uint32_t element) {
 }  // namespace
 
 extern "C" {
+
+// Memory that a client was given and has not written yet: see noise.h.
+void rt_fill_noise(uint64_t address, uint64_t bytes, uint64_t seed) {
+    fill_noise(reinterpret_cast<void*>(address), bytes, seed);
+}
 
 // Whether `bytes` bytes at an address belong to one live allocation.
 int32_t rt_is_live(uint64_t address, uint64_t bytes) {

@@ -72,10 +72,15 @@ class Profiler:
         self._contents: dict[Hashable, OrderedDict[bytes, None]] = {}  # what lay in the buffers of launches
         self.residency = Residency(card.l2_bytes)
 
-    def touched(self, start: int, address: int, size: int) -> None:
-        """A copy or fill has written there."""
+    def touched(self, start: int, address: int, span: int, size: int) -> None:
+        """A copy or fill has written `size` bytes there."""
         low = address - start
-        self.residency.touch({start: Stretch(low, low + size, float(size), 1.0)})
+        self.residency.touch({start: Stretch(low, low + span, float(size), 1.0)})
+
+    def held(self, start: int, address: int, span: int) -> float:
+        """The part of what a copy reads that L2 holds."""
+        low = address - start
+        return self.residency.fractions({start: Stretch(low, low + span, float(span))})[start][0]
 
     def samples(self, image: KernelImage, grid: tuple[int, int, int]) -> tuple[int, ...]:
         """Blocks to count; those with most work among them, if samples without them told something else last time."""

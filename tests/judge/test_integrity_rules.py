@@ -1,0 +1,51 @@
+"""The rules on what a call did, by the device's record of it."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from evoengineer.judge import integrity
+
+
+@dataclass(frozen=True)
+class Did:
+    launch_count: int = 0
+    host_to_device_bytes: int = 0
+    device_to_host_bytes: int = 0
+    device_to_device_bytes: int = 0
+    memset_bytes: int = 0
+    host_visible_allocations: int = 0
+    host_calls: int = 0
+    resets: int = 0
+
+
+@pytest.mark.parametrize(
+    "did",
+    [
+        Did(launch_count=1),
+        Did(device_to_host_bytes=4),
+        Did(device_to_device_bytes=4),
+        Did(memset_bytes=4),
+    ],
+)
+def test_nothing_happens_between_calls(did: Did) -> None:
+    assert integrity.between_calls(Did()) is None
+    finding = integrity.between_calls(did)
+    assert finding is not None
+    assert finding.rule == "early"
+
+
+@pytest.mark.parametrize(
+    "did",
+    [
+        Did(launch_count=1),
+        Did(host_to_device_bytes=4),
+        Did(device_to_device_bytes=4),
+        Did(memset_bytes=4),
+    ],
+)
+def test_nothing_is_left_for_later(did: Did) -> None:
+    assert integrity.after_call(Did()) is None
+    finding = integrity.after_call(did)
+    assert finding is not None
+    assert finding.rule == "deferred"
