@@ -1,10 +1,12 @@
 """The scores of simulated time: what a rank correlation is worth, and which pairs count as wrong."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
-from benchmarks.chains import load
-from benchmarks.simulated_time import Point, Result, spearman
+from benchmarks import simulated_time
+from benchmarks.chains import Chain, load
+from benchmarks.simulated_time import Point, Result, fingerprint, kept_result, spearman
 
 
 def test_a_prediction_that_orders_nothing_scores_nothing() -> None:
@@ -28,3 +30,24 @@ def test_only_pairs_that_differ_by_half_count_as_wrong() -> None:
         (200.0, 100.0)
     ]
     assert result.points[0].error == pytest.approx(100 / 3 - 1)
+
+
+def test_a_run_in_parts_predicts_each_chain_once_per_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = load()[0]
+    runs: list[str] = []
+
+    def run(chain: Chain, scratch: Path) -> Result:
+        runs.append(chain.name)
+        points = tuple(Point(v, 2 * v.measured_us) for v in chain.variants)
+        return Result(chain, points)
+
+    monkeypatch.setattr(simulated_time, "run_chain", run)
+    first = kept_result(chain, tmp_path / "kept", tmp_path)
+    assert kept_result(chain, tmp_path / "kept", tmp_path) == first
+    assert runs == [chain.name]
+    other = dataclasses.replace(chain, note="measured anew")
+    assert fingerprint(other) != fingerprint(chain)
+    kept_result(other, tmp_path / "kept", tmp_path)
+    assert len(runs) == 2
