@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from evoengineer.propose.rewriter.filling import Side, has_unit_stride
+from evoengineer.propose.rewriter.filling import PADDING, Side, has_unit_stride
 from evoengineer.propose.rewriter.staging import definitions_of, resolved
 from evoengineer.propose.rewriter.widening import STEP, Loop, Widening, counted
 from evoengineer.propose.syntax.dependence import condition_of, ends_iteration, is_load, is_target
@@ -33,8 +33,9 @@ class Table:
 
     @property
     def row(self) -> str:
-        """Places along the sides; all threads of a warp read from one row, so no padding is needed."""
-        return f"({' * '.join(side.tile for side in self.sides)})"
+        """Places along the sides, padded: all threads of a warp read from one row, but they write to a column."""
+        places = " * ".join(side.tile for side in self.sides)
+        return f"({places} + {places} / 16 * {PADDING})"
 
 
 class Preloading:
@@ -159,6 +160,7 @@ class Preloading:
             [*(self._count(loop) for loop in table.loops), *(each.tile for each in table.sides)]
         )
         lines = [
+            f"{pad}#pragma unroll 4\n",
             f"{pad}for (int item = threadIdx.x; item < {total}; item += {self.threads}) {{\n",
             f"{inner}int left = item;\n",
         ]

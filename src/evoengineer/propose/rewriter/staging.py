@@ -46,7 +46,7 @@ class Staging:
         self, node: Node, loop: Loop, widening: Widening, pad: str, masks: tuple[Mask, ...]
     ) -> str | None:
         branches = self._branches(node, widening)
-        if branches is None or set(masks) != {widening.branches[each.id] for each in branches}:
+        if masks or branches is None:
             return None
         guards = [condition_of(each) for each in branches]
         definitions = definitions_of(self.nest)
@@ -69,7 +69,7 @@ class Staging:
         if not tiles:
             return None
         try:
-            printed = self._print(node, loop, widening, pad, tiles, masks)
+            printed = self._print(node, loop, widening, pad, tiles)
         except NotUnderstood:
             return None
         widening.together |= {each.id for each in branches}
@@ -120,7 +120,6 @@ class Staging:
         widening: Widening,
         pad: str,
         tiles: list[tuple[Node, str, tuple[Side, ...], str]],
-        outer: tuple[Mask, ...],
     ) -> str:
         inner = pad + STEP
         lines: list[str] = []
@@ -140,12 +139,10 @@ class Staging:
         kinds = {load.id: kind for load, kind, *_ in tiles}
         filling = tuple(seen.values())
         if widening.dims_of(loop.first, loop.last):
-            if outer:
-                raise NotUnderstood("an uneven loop in a branch")
             lines.append(self._split(node, loop, widening, inner, places, kinds, filling))
         else:
             first, end = widening.expression(loop.first), loop.end(widening.expression(loop.last))
-            lines.append(self._walk(node, loop, widening, inner, places, filling, first, end, outer))
+            lines.append(self._walk(node, loop, widening, inner, places, filling, first, end, ()))
         return f"{pad}{{\n" + "".join(lines) + f"{pad}}}\n"
 
     def _split(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from evoengineer.propose.rewriter.filling import Side
 from evoengineer.propose.rewriter.preloading import Preloading
@@ -22,6 +23,8 @@ from evoengineer.propose.syntax.nest import Dim, Nest
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
 
 _SHARED_BYTES = 49152  # that a block may have without asking
+_RESIDENT_THREADS = 512  # of a multiprocessor, to hide latency with
+_REGISTERS = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,16 @@ class Schedule:
     assumed: tuple[tuple[str, int], ...] = ()  # parameters with the values that a special version is made for
     preload: bool = False  # bring operands that the threads of a warp share to shared memory, whole
     parts: int = 1  # blocks that share a long sum, for a second kernel to add up
+    resident: int = 1  # blocks that a multiprocessor must have registers for; 1 leaves that to the compiler
     edges_apart: bool = False  # blocks whose outputs all exist run a version without tests for edges
+
+    @property
+    def together(self) -> int:
+        """Blocks that a multiprocessor could hold at once, if the compiler used no more registers than sums and what is
+        loaded for them need."""
+        threads = prod(side.threads for side in self.sides)
+        registers = 48 + prod(side.each for side in self.sides) * 5 // 4
+        return max(1, min(_RESIDENT_THREADS // threads, _REGISTERS // (threads * registers)))
 
     @property
     def words(self) -> str:
@@ -54,6 +66,7 @@ class Schedule:
         staged = f", operands staged {self.step} at a time" if self.step else ""
         staged += f", in {self.parts} parts" if self.parts > 1 else ""
         staged += ", shared operands preloaded" if self.preload else ""
+        staged += f", {self.resident} blocks at a time" if self.resident > 1 else ""
         special = "".join(f", {name} = {value}" for name, value in self.assumed)
         return f"blocks of {tile}, {each} per thread{staged}{special}"
 
@@ -142,7 +155,8 @@ class _Printer:
         head = self._parameters()
         block = self._fixed() + self._tiles() + self._outputs() + self.prologue + body
         assumed = ["bool ASSUMED"] if self.schedule.assumed else []
-        bounds = f"__global__ void __launch_bounds__({self.threads})\n{self.name}({head}) {{\n"
+        limits = f"__launch_bounds__({self.threads}, {self.stem}_RESIDENT)"
+        bounds = f"__global__ void {limits}\n{self.name}({head}) {{\n"
         if not self.schedule.edges_apart:
             return self._constants() + _template(assumed) + bounds + block + "}"
         names = [each.name for each in self.nest.kernel.parameters]
@@ -205,6 +219,7 @@ class _Printer:
         if self.schedule.step:
             lines.append(f"constexpr int {self.stem}_STEP = {self.schedule.step};\n")
             lines.append(f"constexpr bool {self.stem}_AHEAD = {str(self.schedule.ahead).lower()};\n")
+        lines.append(f"constexpr int {self.stem}_RESIDENT = {self.schedule.resident};\n")
         for place, (_, value) in enumerate(self.schedule.assumed, 1):
             lines.append(f"constexpr int {self.stem}_ASSUMED_{place} = {value};\n")
         for side in self.schedule.sides:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from random import Random
 
 from evoengineer.propose.rewriter.change import Change, Task
@@ -103,13 +104,21 @@ def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedu
         for place, schedule in enumerate(_fitting(nest, dependence, filter(possible, found), values))
     ]
     odd = {name for name, size in _extents(nest, values).items() if size % 4} if not iterations % 4 else {""}
-    ordered = [
+    plain = [
         replace(schedule, wide=not (odd & {"", *(side.dim for side in schedule.sides)}))
         for _, schedule in sorted(ranked, key=lambda each: each[0])
     ]
+    ordered = list(chain.from_iterable(map(_with_fewer_registers, plain)))
     if special:  # a version for these sizes hardly ever loses
         yield from (replace(schedule, assumed=special) for schedule in ordered)
     yield from ordered
+
+
+def _with_fewer_registers(schedule: Schedule) -> tuple[Schedule, ...]:
+    """A schedule as it is, and where operands come through the caches also with more blocks to hide latency."""
+    if schedule.preload and schedule.together > 1:
+        return schedule, replace(schedule, resident=schedule.together)
+    return (schedule,)
 
 
 class _Possible:

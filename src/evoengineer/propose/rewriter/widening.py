@@ -319,15 +319,58 @@ class Widening:
 
     def _branch(self, node: Node, body: Node, mask: Mask, pad: str, masks: tuple[Mask, ...]) -> str:
         """What is done for outputs whose mask is on. Where operands are staged, all threads of the block take part as
-        soon as one of them has such an output."""
-        self.branches[node.id] = mask
-        printed = self.sequence(statements_of(body), pad + STEP, (*masks, mask))
-        del self.branches[node.id]
-        test = f"{mask.name}_any"
-        if node.id in self.together:
-            self.together.discard(node.id)
-            test = f"__syncthreads_or({test})"
-        return f"{pad}if ({test}) {{\n{printed}{pad}}}\n"
+        soon as one of them has such an output, and what others have computed is forgotten at the end."""
+        statements = statements_of(body)
+        if self.stager is not None and self._is_harmless(node, statements):
+            self.branches[node.id] = mask
+            printed = self.sequence(statements, pad + STEP, masks)
+            del self.branches[node.id]
+            if node.id in self.together:
+                self.together.discard(node.id)
+                kept, forgotten = self._kept(statements, mask, pad + STEP)
+                return f"{pad}if (__syncthreads_or({mask.name}_any)) {{\n{kept}{printed}{forgotten}{pad}}}\n"
+        printed = self.sequence(statements, pad + STEP, (*masks, mask))
+        return f"{pad}if ({mask.name}_any) {{\n{printed}{pad}}}\n"
+
+    def _is_harmless(self, node: Node, statements: list[Node]) -> bool:
+        """Whether a branch could be taken for outputs that it is not meant for: it stores nothing, and its condition
+        concerns dimensions that its loads have nothing to do with, so that it is not there to protect them."""
+        concerned = self.dependence.of(condition_of(node))
+        for statement in statements:
+            for each in walk(statement):
+                target = target_of(each)
+                if target is not None and target.type != "identifier":
+                    return False
+                if is_load(each) and not concerned - self.dependence.of(each):
+                    return False
+        return True
+
+    def _kept(self, statements: list[Node], mask: Mask, pad: str) -> tuple[str, str]:
+        """Copies of the variables that a branch changes, and how outputs with the mask off get theirs back."""
+        declared: set[str] = set()
+        changed: dict[str, None] = {}
+        for statement in statements:
+            for each in walk(statement):
+                target = target_of(each)
+                if target is not None:
+                    changed[text(target)] = None
+                if each.type in ("init_declarator", "declaration"):
+                    inner = field(each, "declarator")
+                    declared |= {text(part) for part in walk(inner) if part.type == "identifier"}
+        kept = forgotten = ""
+        for name in changed:
+            if name in declared:
+                continue
+            dims = self.narrow(self.dependence.dims.get(name, NONE))
+            if not mask.dims <= dims:
+                raise NotUnderstood(f"{name} is shared by outputs that a branch tells apart")
+            copy, place = self.fresh("kept"), self.indices(dims)
+            written = self._moved.get(name, name) + place
+            kept += f"{pad}{self._types[name]} {copy}{self.sizes(dims)};\n"
+            kept += self.over(dims, f"{copy}{place} = {written};", pad)
+            test = f"!{mask.name}{self.indices(mask.dims)}"
+            forgotten += self.over(dims, f"if ({test}) {written} = {copy}{place};", pad)
+        return kept, forgotten
 
     def _mask(
         self, condition: Node, pad: str, form: str, otherwise: str, masks: tuple[Mask, ...]

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.tree import NotUnderstood
 
-_WORDS = (
-    "THREADS|BLOCK|TILE|UNROLL|PARTS|WARPS|STEP|EACH|ADJACENT|AHEAD|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
-)
+_WORDS = "THREADS|BLOCK|TILE|UNROLL|PARTS|WARPS|STEP|EACH|ADJACENT|AHEAD|RESIDENT|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
 _NAME = rf"(?P<name>\w*(?:{_WORDS})\w*)"
 _DEFINITION = re.compile(rf"^[ \t]*(?:#define\s+{_NAME}\s+(?P<value>\d+)[ \t]*$)", re.MULTILINE)
 _CONSTANT = re.compile(
@@ -21,7 +19,7 @@ _CONSTANT = re.compile(
 )
 _DERIVED = re.compile(r"\bconstexpr\s+(?:int|unsigned|bool|size_t)\s+(?P<name>\w+)\s*=\s*(?P<value>[^;]+);")
 _ASSERTION = re.compile(r"\bstatic_assert\s*\((?P<condition>[^;]*?)(?:,\s*\"[^\"]*\")?\s*\)\s*;")
-_LARGEST = 1024
+_COUNT = re.compile("EACH|RESIDENT")  # need not be a power of two
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ def knobs(source: str) -> tuple[Knob, ...]:
         for match in pattern.finditer(source):
             is_bool = match["value"] in ("true", "false")
             value = int(match["value"] == "true") if is_bool else int(match["value"])
-            values = (0, 1) if is_bool else _values(value, thirds="EACH" in match["name"])
+            values = (0, 1) if is_bool else _values(value, thirds=bool(_COUNT.search(match["name"])))
             if len(values) > 1:
                 found.append(
                     Knob(match["name"], value, values, is_bool, match.start("value"), match.end("value"))
@@ -58,7 +56,7 @@ def _values(value: int, *, thirds: bool) -> tuple[int, ...]:
     """Powers of two around one; three times such where a count needs not be one."""
     known = {1 << bit for bit in range(11)}
     if thirds:
-        known |= {3 << bit for bit in range(1, 5)}
+        known |= {3 << bit for bit in range(5)}
     if value not in known:
         return (value,)
     return tuple(each for each in sorted(known) if value <= each * 8 and each <= value * 8)
