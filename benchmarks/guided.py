@@ -1,6 +1,6 @@
 """Methods against each other with the noisy engineer on the made-up landscape, and `guided` without each of its parts.
 
-    python -m benchmarks.guided                       20 problems x 3 seeds x 45 trials, each then tuned by 10 evaluations
+    python -m benchmarks.guided                       20 problems x 3 seeds x 45 trials, and 10 of the tuner
     python -m benchmarks.guided --problems 4 --seeds 1
     python -m benchmarks.guided --first 0             the problems that `guided` was chosen on
     python -m benchmarks.guided --only "free;full"     some of the rows, beside guided; `;` between
@@ -134,7 +134,13 @@ def run(
         assert best is not None
         if evaluations:
             tuned = tune(
-                state.fastest, evaluations, seed, judge, journal, stopped=lambda: False, on_tuned=lambda each: None
+                state.fastest,
+                evaluations,
+                seed,
+                judge,
+                journal,
+                stopped=lambda: False,
+                on_tuned=lambda each: None,
             )
             best = tuned if tuned is not None and tuned.time_us < best.time_us else best
     assert best.speedup is not None
@@ -219,7 +225,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, default=45)
     parser.add_argument("--tune", type=int, default=10)
     parser.add_argument("--broken", type=float, default=0.4)
-    parser.add_argument("--only", default="", help="rows of the table, with semicolons between; guided is always there")
+    parser.add_argument(
+        "--only", default="", help="rows of the table, with semicolons between; guided is always there"
+    )
     options = parser.parse_args(arguments)
     noise = Noise(broken=options.broken)
     chosen = {"guided", *options.only.split(";")}

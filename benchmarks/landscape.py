@@ -89,7 +89,9 @@ class Design:
         sizes = {name: int(size) for _, name, size in found if name in SIZES}
         return cls(present(source) & MARKS.keys(), sizes, any(form == "constexpr int " for form, *_ in found))
 
-    def text(self, *, add: frozenset[str] = frozenset(), drop: frozenset[str] = frozenset(), **sizes: int) -> str:
+    def text(
+        self, *, add: frozenset[str] = frozenset(), drop: frozenset[str] = frozenset(), **sizes: int
+    ) -> str:
         return text_of((self.techniques | add) - drop, {**self.sizes, **sizes}, self.exposed)
 
 

@@ -223,6 +223,17 @@ def test_enough_light_ends_a_run_and_says_what_is_left(
     assert done.archive.run("run").status == "finished"
 
 
+def test_enough_is_also_what_is_within_reach(tmp_path: Path) -> None:
+    """No kernel gets to 95% of the light where a launch and DRAM itself cost more than the rest."""
+    answers = Answers(lambda r: reply(f"k{r.number}", time=100 - 10 * r.number))
+    options = LoopOptions(enough_light=0.95)
+    about = task(reach_us=68.0, light_us=55.0)
+    done = evolve(tmp_path, answers, method="free", trials=9, lookahead=1, options=options, about=about)
+    assert done.result.ending == "enough"
+    assert done.result.progress.trials == 3, "70 us"
+    assert "97% of what is within reach: 6 trials are not needed" in done.result.reason
+
+
 @pytest.mark.parametrize("value", [0.0, -0.5, 1.5])
 def test_enough_is_a_share(value: float) -> None:
     with pytest.raises(UsageError, match="enough is a share of the speed of light"):

@@ -188,9 +188,7 @@ class NoisyEngineer:
             return self.craft.exposed(source, random)
         return None
 
-    def _idea(
-        self, wish: Wish, request: Request, source: str, random: Random
-    ) -> tuple[Idea, Change, str]:
+    def _idea(self, wish: Wish, request: Request, source: str, random: Random) -> tuple[Idea, Change, str]:
         """An idea, its change, and the line that says which insight it came from."""
         ideas = list(self.ideas)
         random.shuffle(ideas)
@@ -203,9 +201,7 @@ class NoisyEngineer:
                 return idea, random.choice(list(changes.values())), used
         raise ProposerError("no rewrite applies to the kernel: nothing to propose", fatal=True)
 
-    def _wanted(
-        self, wish: Wish, ideas: list[Idea], prompt: str, random: Random
-    ) -> tuple[list[Idea], str]:
+    def _wanted(self, wish: Wish, ideas: list[Idea], prompt: str, random: Random) -> tuple[list[Idea], str]:
         """What the prompt suggests, if the engineer listens: ideas, and the number of the insight behind them."""
         _, heading, section = prompt.partition("# Profile\n")
         bound = _BOUND.search(section if heading else prompt)

@@ -513,7 +513,7 @@ class Loop:
     def _check_ends(self) -> None:
         options, progress = self.options, self.progress
         speedup = 0.0 if progress.best is None else progress.best.speedup or 0.0
-        light = 0.0 if progress.best is None else progress.best.light_share or 0.0
+        light, reached = self._near_light()
         stalled = progress.trials - progress.best_trial
         if self._repeats >= options.most_repeats:
             self._end(
@@ -526,13 +526,23 @@ class Loop:
             )
         elif options.target_speedup is not None and speedup >= options.target_speedup:
             self._end(Ending.TARGET, f"the speedup asked for is reached: {speedup:.2f}x")
-        elif options.enough_light is not None and light >= options.enough_light:
+        elif options.enough_light is not None and max(light, reached) >= options.enough_light:
+            within = "" if light >= options.enough_light else f", {reached:.0%} of what is within reach"
             self._end(
                 Ending.ENOUGH,
-                f"the best kernel reaches {light:.0%} of the speed of light: {self._unused()} trials are not needed",
+                f"the best kernel reaches {light:.0%} of the speed of light{within}: {self._unused()} trials are not "
+                "needed",
             )
         elif options.stall_trials is not None and stalled >= options.stall_trials:
             self._end(Ending.STALLED, f"no better kernel in {stalled} trials")
+
+    def _near_light(self) -> tuple[float, float]:
+        """The best kernel's share of the speed of light, and of the speed that is within reach: what no kernel can have
+        is not worth trials. 0 where it is not known."""
+        best, reach_us = self.progress.best, self.state.task.reach_us
+        if best is None:
+            return 0.0, 0.0
+        return best.light_share or 0.0, 0.0 if reach_us is None else min(1.0, reach_us / best.time_us)
 
     def _unused(self) -> int:
         """Trials that are neither charged nor under way."""

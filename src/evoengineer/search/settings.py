@@ -73,7 +73,11 @@ class Settings:
         None, "stop at this speedup over the baseline", type=float, metavar="X", resume=True
     )
     enough: float | None = _setting(
-        None, "stop at this share of the speed of light, e.g. 0.95", type=float, metavar="SHARE", resume=True
+        None,
+        "stop at this share of the speed of light, or of what is within reach of it, e.g. 0.95",
+        type=float,
+        metavar="SHARE",
+        resume=True,
     )
     repair: bool | None = _setting(None, "show the model its own failures and ask to mend them", type=bool)
     knowledge: bool = _setting(False, "add I4: techniques that fit the profile's bottleneck", type=bool)

@@ -118,7 +118,9 @@ def _small_grid(p: LaunchProfile, measured: Measured) -> list[Weighed]:
     if p.blocks >= card.sm_count:
         return []
     idle = 1 - p.blocks / card.sm_count
-    text = f"the grid has {p.blocks} blocks for {card.sm_count} multiprocessors: {idle:.0%} of the card is idle"
+    text = (
+        f"the grid has {p.blocks} blocks for {card.sm_count} multiprocessors: {idle:.0%} of the card is idle"
+    )
     return [(1 - p.blocks / card.sm_count, Finding(FindingKind.SMALL_GRID, text))]
 
 
