@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evoengineer.sim.codegen.emitter import Emitter
+from evoengineer.sim.codegen.emitter import Emitter, Val
+from evoengineer.sim.codegen.forms import bits_of_linear
 from evoengineer.sim.codegen.integer import operand_type, times
 from evoengineer.sim.ptx.model import Imm, Instr
 
@@ -20,10 +21,24 @@ def logic(e: Emitter, instr: Instr) -> None:
             f"zext {e.t(n, 'i1')} {e.ins(f'icmp eq {e.t(n, ty)} {x}, {e.k(n, ty, 0)}')} to {e.t(n, ty)}")))  # fmt: skip
         return
     a, b = e.read(instr.args[1], bits), e.read(instr.args[2], bits)
+    part = _bits_of_linear(e, instr, a, instr.op, b.names[0])
     e.write(
         instr.args[0],
-        e.alu(bits, ty, [(a, ty), (b, ty)], lambda n, x, y: e.ins(f"{instr.op} {e.t(n, ty)} {x}, {y}")),
+        part
+        or e.alu(bits, ty, [(a, ty), (b, ty)], lambda n, x, y: e.ins(f"{instr.op} {e.t(n, ty)} {x}, {y}")),
     )
+
+
+def _bits_of_linear(e: Emitter, instr: Instr, a: Val, word: str, constant: str) -> Val | None:
+    """The bits of a linear value by scalars alone, where forms.py says that they are linear or flat, too."""
+    if a.form is None or not a.form.stride or e.unit.force_vectors:
+        return None
+    form = bits_of_linear(instr, a.form)
+    if form is None:
+        return None
+    a, ty = e.refine(a, form.segments), f"i{a.bits}"
+    names = [e.ins(f"{word} {ty} {e.cast(x, a.type, ty, 1)}, {constant}") for x in a.names]
+    return Val(a.bits, form, names, ty)
 
 
 def shift(e: Emitter, instr: Instr) -> None:
@@ -40,9 +55,13 @@ def shift(e: Emitter, instr: Instr) -> None:
         if word == "shl" and e.linear(a):
             e.write(instr.args[0], times(e, a, e.constant(1 << count, bits)))
             return
+        part = _bits_of_linear(e, instr, a, word, str(count))
         e.write(
             instr.args[0],
-            e.alu(bits, ty, [(a, ty)], lambda n, x: e.ins(f"{word} {e.t(n, ty)} {x}, {e.k(n, ty, count)}")),
+            part
+            or e.alu(
+                bits, ty, [(a, ty)], lambda n, x: e.ins(f"{word} {e.t(n, ty)} {x}, {e.k(n, ty, count)}")
+            ),
         )
         return
     b = e.read(amount, 32)

@@ -62,14 +62,16 @@ def _check_group(e: Emitter, group: CheckGroup, instr: Instr, where: Val, bytes_
     info = sites[e.unit.sites[id(instr)]]
     shared_site = len(sites)
     lanes = 32 // where.form.segments if where.form is not None and where.form.stride == bytes_ else 1
-    span = group.high - group.low + bytes_ * lanes
+    scalar = where.form is not None and _in_order(e, where, info.align)
+    reach = where.form.stride * (where.form.lanes - 1) if where.form is not None and scalar else 0
+    span = group.high - group.low + bytes_ + reach
     sites.append(replace(info, bytes=span, lanes=1))
     for member, _ in group.members:
         number = e.unit.sites[id(member)]
         sites[number] = replace(sites[number], lanes=lanes)
     first = group.members[0][1]
     start = plus(e, where, e.constant(group.low - first, 64)) if group.low != first else where
-    if where.flat or lanes > 1:
+    if scalar:
         good = ""
         for name in start.names:
             name = e.cast(name, start.type, "i64", 1)
@@ -84,15 +86,25 @@ def _check_group(e: Emitter, group: CheckGroup, instr: Instr, where: Val, bytes_
     e.do(f"br i1 {good}, label %{hit}, label %{miss}, !prof !1")
     e.label(miss)
     known = dict(e.casts), dict(e.splats)
-    for member, offset in group.members:
-        there = plus(e, where, e.constant(offset - first, 64)) if offset != first else where
-        e.call("void", "rt_checkv", [*_who(e, e.unit.sites[id(member)]), ("ptr", e.spill(there))])
+    members = e.numbers([x for member, at in group.members for x in (e.unit.sites[id(member)], at - first)])
     e.call(
-        "void", "rt_remember", [("ptr", "%w"), ("i32", str(shared_site)), ("i64", probe), ("i64", str(span))]
+        "void",
+        "rt_check_members",
+        [
+            *(*_who(e, shared_site), ("ptr", e.spill(where)), ("i64", probe), ("i64", str(span))),
+            *(("ptr", members), ("i32", str(len(group.members)))),
+        ],
     )
     e.casts, e.splats = known
     e.branch(hit)
     e.label(hit)
+
+
+def _in_order(e: Emitter, where: Val, align: int) -> bool:
+    """Do the addresses of a segment's lanes ascend, so that its first and last tell of all; and are all as well
+    aligned as the first?"""
+    form = where.form
+    return form is not None and form.stride >= 0 and form.stride % align == 0 and e.mask is None
 
 
 def _inside(e: Emitter, site: int, name: str, align: int) -> str:
@@ -128,7 +140,7 @@ def check(e: Emitter, instr: Instr, where: Val, bytes_: int, values: list[Val] |
             e.defined.address = pointer
         return
     group = e.groups.get(id(instr))
-    if group is not None and (where.form is None or where.flat or where.form.stride == bytes_):
+    if group is not None:
         _check_group(e, group, instr, where, bytes_)
     elif info.space == abi.SPACES["local"] and e.unit.local_bytes:
         _check_local(e, instr, site, where, bytes_, info.align)
@@ -141,6 +153,8 @@ def check(e: Emitter, instr: Instr, where: Val, bytes_: int, values: list[Val] |
         span = bytes_ * lanes
         for name in where.names:
             _check_scalar(e, site, name, span, info.align, where)
+    elif e.shares_checks and where.form is not None and _in_order(e, where, info.align):
+        _check_group(e, CheckGroup(0, 0, [(instr, 0)]), instr, where, bytes_)
     else:
         _check_vector(e, site, e.vector(where), info.align)
 

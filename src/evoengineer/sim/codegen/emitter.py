@@ -69,6 +69,7 @@ class Emitter:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.stack_bytes = 0  # of them
+        self.scratches: dict[int, str] = {}
         self.declared: dict[str, str] = {}
         self.defined_functions: dict[str, str] = {}
         self.count = 0
@@ -126,6 +127,12 @@ class Emitter:
         self.stack_bytes += -(-bytes_ // 64) * 64
         self.allocas.append(f"  {name} = alloca [{bytes_} x i8], align 64")
         return name
+
+    def scratch(self, bytes_: int) -> str:
+        """Room on the stack that is used again: what was put there is read before anything else is done."""
+        if bytes_ not in self.scratches:
+            self.scratches[bytes_] = self.alloca(bytes_)
+        return self.scratches[bytes_]
 
     def declare(self, signature: str, name: str) -> None:
         """Declare an external function: `signature` is like `void @rt_x(ptr, i32)`."""
@@ -188,6 +195,13 @@ class Emitter:
         if key not in self.casts:
             text = self.k(n, old, name) if n > 1 and name.lstrip("-").isdigit() else name
             self.casts[key] = self.ins(f"bitcast {self.t(n, old)} {text} to {self.t(n, new)}")
+        return self.casts[key]
+
+    def extended(self, name: str) -> str:
+        """A scalar of 32 bits with its sign in 64; written once for each."""
+        key = (name, "i64", 1)
+        if key not in self.casts:
+            self.casts[key] = self.ins(f"sext i32 {name} to i64")
         return self.casts[key]
 
     def scalars(self, val: Val, type_: str, segments: int) -> list[str]:
@@ -346,13 +360,17 @@ class Emitter:
         bits = self.register_bits(operand.name)
         if bits != val.bits:
             val = self.resize(val, bits)
+        known = self.unit.forms.get(operand.name) if self.fast else None
+        if known is not None and val.form is not None and val.form.stride == known.stride != 0:
+            val = self.refine(val, known.segments)
+            val = Val(val.bits, known, val.names, val.type)  # which knows more of it
         self.env[operand.name] = val
         self.written.add(operand.name)
 
     def store_slots(self, live_out: set[str]) -> None:
         """At the end of a block: put what lives on into the frame."""
         for name in sorted(self.written & live_out):
-            self.store_slot(name, self.env[name])
+            self.store_slot(name, self.register(name))
 
     def in_slot_form(self, name: str, val: Val) -> list[str]:
         """A value in the form in which the register is kept: scalars, or one vector."""
@@ -475,6 +493,10 @@ class Emitter:
         pointer = self.alloca(32 * size // 8)
         self.do(f"store <32 x {kind}> {vec}, ptr {pointer}, align 64")
         return pointer
+
+    def receive(self, targets: Sequence[Operand], kind: str) -> str | None:
+        """Room for loaded values that are wanted in memory (translate.py); None if they are not."""
+        return None
 
     def spill_all(self, vals: list[Val]) -> str:
         """Several 32-bit (or 64-bit) values one after the other, register-major."""

@@ -126,9 +126,9 @@ def times(e: Emitter, a: Val, b: Val) -> Val:
 def widen(e: Emitter, a: Val, bits: int, word: str) -> Val:
     """Extend with sign or zeros.
 
-    A linear value stays linear if no lane wraps; else FAST gives up and SLOW runs the block from its start. That
-    is possible only while the block has had no effect: unit.py cuts blocks so that registers which are linear
-    throughout always find it so.
+    A linear value stays linear if no lane wraps, which its alignment may tell; else FAST gives up and SLOW runs the
+    block from its start. That is possible only while the block has had no effect: unit.py cuts blocks so that
+    registers which are linear throughout always find it so, but for those that rest on the bits of others.
     """
     kind, wide = f"i{a.bits}", f"i{bits}"
     if a.const is not None:
@@ -136,11 +136,12 @@ def widen(e: Emitter, a: Val, bits: int, word: str) -> Val:
         if word == "sext" and value >> (a.bits - 1):
             value -= 1 << a.bits
         return e.constant(value, bits)
-    if e.linear(a) and e.fast and not e.effects:
-        assert a.form is not None
+    form = a.form
+    if form is not None and form.stride and e.fast and (not form.carries or not (form.cut or e.effects)):
         names = [e.ins(f"{word} {kind} {e.cast(x, a.type, kind, 1)} to {wide}") for x in a.names]
-        _give_up_if_wrapped(e, names, a, wide, word)
-        return Val(bits, a.form, names, wide)
+        if form.carries:
+            _give_up_if_wrapped(e, names, a, wide, word)
+        return Val(bits, form, names, wide)
     return e.alu(bits, wide, [(a, kind)], lambda n, x: e.ins(f"{word} {e.t(n, kind)} {x} to {e.t(n, wide)}"))
 
 

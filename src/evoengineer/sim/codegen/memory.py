@@ -15,6 +15,7 @@ from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.forms import Form
 from evoengineer.sim.codegen.integer import plus
 from evoengineer.sim.codegen.limits import inside
+from evoengineer.sim.codegen.strided import can_stride, load_strided, load_strided_to, store_strided
 from evoengineer.sim.ptx.model import TYPE_BYTES, Addr, Instr, Operand, Reg, Sym, Vec
 
 _COUNTS = {"v2": 2, "v4": 4, "v8": 8}
@@ -48,15 +49,15 @@ def address(e: Emitter, operand: Operand, space: str) -> Val:
         if operand.offset:
             base = plus(e, base, e.constant(operand.offset, 64))
     if space == "shared":
-        base = plus(e, e.uniform(e.warp_field(abi.SHARED_BASE, "i64"), 64), base)
+        base = plus(e, e.uniform("%shared", 64), base)
     return base
 
 
 def _sign_extend(e: Emitter, val: Val) -> Val:
     if val.const is not None:
         return e.constant(val.const, 64)
-    if e.linear(val):
-        names = [e.ins(f"sext i32 {e.cast(x, val.type, 'i32', 1)} to i64") for x in val.names]
+    if val.form is not None and not e.unit.force_vectors:
+        names = [e.extended(e.cast(x, val.type, "i32", 1)) for x in val.names]
         return Val(64, val.form, names, "i64")
     return e.alu(
         64, "i64", [(val, "i32")], lambda n, x: e.ins(f"sext {e.t(n, 'i32')} {x} to {e.t(n, 'i64')}")
@@ -98,6 +99,11 @@ def ld(e: Emitter, instr: Instr) -> None:
             inside(instr, offset, bytes_ * count, param.bytes, bytes_)
         else:
             check(e, instr, where, bytes_ * count)
+            if bytes_ == 4 and "volatile" not in instr.mods and not _in_a_row(where, bytes_ * count):
+                out = e.receive(targets, kind)
+                if out is not None:
+                    _load_to(e, where, count, out)
+                    return
         parts = load(e, where, bytes_, count, "volatile" in instr.mods)
     for target, part in zip(targets, parts, strict=True):
         if target != Reg("_"):
@@ -128,12 +134,39 @@ def load(e: Emitter, where: Val, bytes_: int, count: int, volatile: bool = False
         return [Val(bits, where.form, names, f"i{bits}") for names in columns]
     if where.form is not None and where.form.stride == bytes_ * count and (e.mask is None or count == 1):
         return _load_contiguous(e, where, bits, count)
+    if can_stride(e, where, bits) and not volatile:
+        return load_strided(e, where, bits, count)
     addresses = e.vector(where)
     parts = []
     for i in range(count):
         at = e.ins(f"add <32 x i64> {addresses}, splat (i64 {i * bytes_})") if i else addresses
         parts.append(_gather(e, at, bits))
     return parts
+
+
+def _in_a_row(where: Val, bytes_: int) -> bool:
+    return where.form is not None and where.form.stride == bytes_
+
+
+def _load_to(e: Emitter, where: Val, count: int, out: str) -> None:
+    """`count` words per lane, into memory: a vector for each."""
+    if can_stride(e, where, 32) or (where.flat and e.mask is None and not e.unit.force_vectors):
+        load_strided_to(e, where, 32, count, out)
+        return
+    _define_gather(e, 32)
+    name = f"gather{count}to"
+    e.define(name, _gather_to(name, count))
+    e.do(f"call void @{name}(ptr {out}, <32 x i64> {e.vector(where)}, i32 {e.mask_bits})")
+
+
+def _gather_to(name: str, count: int) -> str:
+    lines = [f"define internal void @{name}(ptr noalias %out, <32 x i64> %at, i32 %mask) noinline #0 {{"]
+    for i in range(count):
+        lines.append(f"  %a{i} = add <32 x i64> %at, splat (i64 {4 * i})")
+        lines.append(f"  %v{i} = call <32 x i32> @gather32(<32 x i64> %a{i}, i32 %mask)")
+        lines.append(f"  %p{i} = getelementptr inbounds i8, ptr %out, i64 {128 * i}")
+        lines.append(f"  store <32 x i32> %v{i}, ptr %p{i}, align 64")
+    return "\n".join([*lines, "  ret void", "}"])
 
 
 def _load_contiguous(e: Emitter, where: Val, bits: int, count: int) -> list[Val]:
@@ -197,9 +230,14 @@ def _gather(e: Emitter, addresses: str, bits: int) -> Val:
         e.call("void", f"rt_gather{bits}", [("i32", e.active_bits()), ("ptr", out), ("ptr", pointer)])
         return e.reload(out, bits)
     name, ty = f"gather{bits}", f"<32 x i{bits}>"
-    e.define(name, _GATHER.format(bits=bits, bytes=bits // 8, steps=_steps(bits // 8)))
+    _define_gather(e, bits)
     text = f"call {ty} @{name}(<32 x i64> {addresses}, i32 {e.mask_bits})"
     return e.varying(e.ins(text), bits)
+
+
+def _define_gather(e: Emitter, bits: int) -> None:
+    if f"gather{bits}" not in e.defined_functions:
+        e.define(f"gather{bits}", _GATHER.format(bits=bits, bytes=bits // 8, steps=_steps(bits // 8)))
 
 
 def _steps(stride: int) -> str:
@@ -293,6 +331,9 @@ def store(e: Emitter, where: Val, values: list[Val], bytes_: int) -> None:
             at = e.ins(f"getelementptr i8, ptr {pointer}, i64 {i * bytes_}") if i else pointer
             e.do(f"store i{bits} {e.cast(val.names[0], val.type, f'i{bits}', 1)}, ptr {at}, align {bytes_}")
         return
+    if can_stride(e, where, bits):
+        store_strided(e, where, values, bits)
+        return
     addresses = e.vector(where)
     for i, val in enumerate(values):
         at = e.ins(f"add <32 x i64> {addresses}, splat (i64 {i * bytes_})") if i else addresses
@@ -370,7 +411,7 @@ def cvta(e: Emitter, instr: Instr) -> None:
     """Generic addresses are real addresses; only shared memory has offsets of its own."""
     val = e.read(instr.args[1], 64)
     if space_of(instr) == "shared":
-        base = e.uniform(e.warp_field(abi.SHARED_BASE, "i64"), 64)
+        base = e.uniform("%shared", 64)
         val = plus(e, val, base, "sub") if "to" in instr.mods else plus(e, val, base)
     e.write(instr.args[0], val)
 

@@ -28,19 +28,31 @@ class Region:
 
 def find_regions(blocks: list[Block], forms: dict[str, Form | None]) -> dict[int, Region]:
     """Branch → its region, for every branch at which lanes may part and whose region keeps scalars sound."""
+    candidates = _candidates(blocks, forms)
+    return {region.branch: region for region, unsound in candidates if not unsound}
+
+
+def regions_lost(blocks: list[Block], forms: dict[str, Form | None]) -> frozenset[str]:
+    """Registers that had better be vectors: scalars only by the bits of linear values, they stand in the way of a
+    region, which is worth more."""
+    lost: set[str] = set()
+    for _, unsound in _candidates(blocks, forms):
+        if all(form is not None and form.cut for form in map(forms.get, unsound)):
+            lost |= unsound
+    return frozenset(lost)
+
+
+def _candidates(blocks: list[Block], forms: dict[str, Form | None]) -> list[tuple[Region, set[str]]]:
+    """Regions of the branches at which lanes may part, each with the scalars that would not be kept sound."""
     parting = [b for b in blocks if may_part(b, forms)]
     if not parting:
-        return {}
+        return []
     joins = _joins(blocks)
     scalars = [
         {n for i in b.instrs for n in destinations(i) if forms.get(n) is not None} for b in blocks
     ]  # written there
-    found = {}
-    for block in parting:
-        region = _region(blocks, scalars, block, joins[block.index])
-        if region is not None:
-            found[block.index] = region
-    return found
+    found = [_region(blocks, scalars, block, joins[block.index]) for block in parting]
+    return [each for each in found if each is not None]
 
 
 def may_part(block: Block, forms: dict[str, Form | None]) -> bool:
@@ -52,7 +64,9 @@ def may_part(block: Block, forms: dict[str, Form | None]) -> bool:
     return form is None or (form.segments, form.stride) != (1, 0)
 
 
-def _region(blocks: list[Block], scalars: list[set[str]], block: Block, join: int | None) -> Region | None:
+def _region(
+    blocks: list[Block], scalars: list[set[str]], block: Block, join: int | None
+) -> tuple[Region, set[str]] | None:
     if join is None or len(set(block.successors)) != 2:
         return None
     sides = [_reachable(blocks, s, join) for s in block.successors]
@@ -60,12 +74,11 @@ def _region(blocks: list[Block], scalars: list[set[str]], block: Block, join: in
     # Smallest block first (dispatch.cpp): lanes wait at a join only if it comes last.
     if not inside or max(inside) >= join:
         return None
+    unsound: set[str] = set()
     for mine, other in (sides, reversed(sides)):
         written = set().union(*(scalars[i] for i in mine)) if mine else set()
-        read = set().union(*(blocks[i].live_in for i in (*other, join)))
-        if written & read:
-            return None
-    return Region(block.index, join, tuple(sorted(inside)))
+        unsound |= written & set().union(*(blocks[i].live_in for i in (*other, join)))
+    return Region(block.index, join, tuple(sorted(inside))), unsound
 
 
 def _reachable(blocks: list[Block], start: int, join: int) -> set[int]:

@@ -6,15 +6,16 @@ when it is reached, so that code which is never run does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from evoengineer.errors import UnsupportedError
-from evoengineer.sim.codegen import abi, bounds, calls, limits, undefined
+from evoengineer.sim.codegen import abi, bounds, calls, limits, runs, undefined
 from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.handlers import HANDLERS
 from evoengineer.sim.codegen.moves import choose
 from evoengineer.sim.codegen.regions import Region
+from evoengineer.sim.codegen.runs import Runs
 from evoengineer.sim.codegen.undefined_memory import ALL_RULES
 from evoengineer.sim.codegen.unit import EFFECTS, FunctionUnit, has_effect
 from evoengineer.sim.ptx.flow import Block, destinations
@@ -25,6 +26,8 @@ class Translator(Emitter):
     """An emitter that knows how blocks begin and end."""
 
     buffers: calls.CallBuffers
+    runs: Runs | None = None  # of the current block
+    file_vectors = 0  # that runs need
     regions: Mapping[int, Region] = MappingProxyType({})  # of branches whose lanes meet again under a mask
 
     def __init__(self, unit: FunctionUnit, fast: bool) -> None:
@@ -33,13 +36,77 @@ class Translator(Emitter):
 
     def start_block(self) -> None:
         super().start_block()
+        self.runs = None
         if self.defined is not None:
             self.defined.known = {}
 
     def store_slots(self, live_out: set[str]) -> None:
+        if self.runs is not None and self.runs.active:
+            live_out = self._save_places(live_out)
         super().store_slots(live_out)
         if self.defined is not None:
             self.defined.store_slots(live_out)
+
+    # -- values in the file of a run (runs.py) -------------------------------------------------------
+
+    def register(self, name: str) -> Val:
+        place = self.runs.places.get(name) if self.runs is not None and name not in self.env else None
+        if place is not None:
+            pointer = self.file_vector(place)
+            self.env[name] = self.varying(self.ins(f"load <32 x i32>, ptr {pointer}, align 64"), 32)
+        return super().register(name)
+
+    def write(self, operand: Operand, val: Val) -> None:
+        super().write(operand, val)
+        if self.runs is not None and isinstance(operand, Reg):
+            self.runs.forget(operand.name)
+
+    def frame_vector(self, name: str) -> int | None:
+        """Where a register lies in the frame as a vector; None if its present value is not there."""
+        inside = name not in self.env and name in self.unit.slots
+        if not inside or self.slot_form(name) is not None or self.register_bits(name) != 32:
+            return None
+        return self.unit.slots[name][1]
+
+    def _save_places(self, live_out: set[str]) -> set[str]:
+        """What lies in the file goes to the frame as it is; the rest is left to others."""
+        assert self.runs is not None
+        there = [n for n in sorted(self.written & live_out) if n not in self.env and n in self.runs.places]
+        there = [n for n in there if self.slot_form(n) is None]
+        if there:
+            places = [(self.unit.slots[n][1], self.runs.places[n] * runs.VECTOR_BYTES) for n in there]
+            self.move_vectors("%frame", "%file", [x for pair in places for x in pair])
+        return live_out.difference(there)
+
+    def move_vectors(self, to: str, source: str, offsets: list[int]) -> None:
+        """Copy vectors between the frame and the file: offsets to, from, to, from …; only the active lanes."""
+        table = self.numbers(offsets)
+        args = [("ptr", to), ("ptr", source), ("ptr", table), ("i32", str(len(offsets) // 2))]
+        self.call("void", "rt_move", [*args, ("i32", self.mask_bits if to == "%frame" else "-1")])
+
+    def receive(self, targets: Sequence[Operand], kind: str) -> str | None:
+        """A pointer to vectors of the file for values that are loaded; None if they are to be values as usual."""
+        names = [each.name for each in targets if isinstance(each, Reg) and each.name != "_"]
+        runs_here = self.runs is not None and self.runs.active and self.instr is not None
+        if not runs_here or kind != "f32" or len(set(names)) != len(targets) or self.instr.guard is not None:  # type: ignore
+            return None
+        if any(self.register_bits(name) != 32 for name in names):
+            return None
+        return self.file_vector(self.runs.receive(names))  # type: ignore[union-attr]
+
+    def file_vector(self, place: int) -> str:
+        """A pointer to a vector of the file."""
+        return self.ins(f"getelementptr inbounds i8, ptr %file, i64 {place * runs.VECTOR_BYTES}")
+
+    def fill_vector(self, place: int, value: str) -> None:
+        self.do(f"store <32 x i32> {value}, ptr {self.file_vector(place)}, align 64")
+
+    def run_table(self, words: list[int]) -> None:
+        """Have the runtime do these operations, one after the other."""
+        table = f"@run{self.unit.prefix}b{self.block_index}_{len(self.strings)}"
+        items = ", ".join(f"i64 {word - (1 << 64) if word >> 63 else word}" for word in words)
+        self.strings.append(f"{table} = private unnamed_addr constant [{len(words)} x i64] [{items}]")
+        self.call("void", "rt_run", [("ptr", "%file"), ("ptr", table), ("i32", str(len(words)))])
 
     def unit_call_buffer(self, name: str) -> tuple[str, int]:
         return self.buffers.at[name]
@@ -179,8 +246,11 @@ class Translator(Emitter):
         self.buffers = calls.CallBuffers(self, block)
         self.groups = bounds.check_groups(self, block) if self.shares_checks else {}
         end = block.terminator
+        self.runs = Runs(self, block)
         for instr in block.instrs[: -1 if end is not None else None]:
-            self.instruction(instr)
+            if not self.runs.take(instr):
+                self.instruction(instr)
+        self.runs.flush()
         self.instr = end
         if end is not None and end.op == "trap":
             self.call(
@@ -253,8 +323,12 @@ def module_text(emitters: list[tuple[str, Emitter]]) -> str:
     return "\n".join([*texts, attributes, *tail, ""])
 
 
-def function_text(name: str, third: str, e: Emitter, lead: list[str]) -> str:
+def function_text(name: str, third: str, e: Translator, lead: list[str]) -> str:
     """An emitter's code as an LLVM function; `third` names its last parameter, `lead` comes first."""
+    file_bytes = e.file_vectors * runs.VECTOR_BYTES
+    if file_bytes:
+        e.allocas.append(f"  %file = alloca [{file_bytes} x i8], align 64")
+        e.stack_bytes += file_bytes
     if e.stack_bytes > limits.MOST_STACK_BYTES:
         raise UnsupportedError(
             f"{e.unit.function.name} needs more than {limits.MOST_STACK_BYTES} bytes of stack"
@@ -264,6 +338,8 @@ def function_text(name: str, third: str, e: Emitter, lead: list[str]) -> str:
     for table, offset in (("caches", abi.CACHES), ("totals", abi.TOTALS), ("idle", abi.IDLE)):
         tables.append(f"  %{table}_at = getelementptr inbounds i8, ptr %w, i64 {offset}")
         tables.append(f"  %{table} = load ptr, ptr %{table}_at")
+    tables.append(f"  %shared_at = getelementptr inbounds i8, ptr %w, i64 {abi.SHARED_BASE}")
+    tables.append("  %shared = load i64, ptr %shared_at")
     return "\n".join([head, "start:", *tables, *e.allocas, *lead, *e.lines, "}"])
 
 

@@ -10,6 +10,7 @@ from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
 from evoengineer.sim.codegen.limits import check_sizes
 from evoengineer.sim.codegen.origins import find_origins
+from evoengineer.sim.codegen.regions import regions_lost
 from evoengineer.sim.codegen.waiting import waiting_loops
 from evoengineer.sim.ptx.body import parse_body
 from evoengineer.sim.ptx.flow import (
@@ -158,7 +159,7 @@ class FunctionUnit:
             case "%nctaid":
                 return e.uniform(e.warp_field(abi.NCTAID + 4 * index, "i32"), 32)
             case "%laneid":
-                return Val(32, Form(1, 1), ["0"], "i32")
+                return Val(32, special_form(name, shape), ["0"], "i32")
             case "%warpid":
                 return e.uniform(e.warp_field(abi.WARP_INDEX, "i32"), 32)
             case "%nwarpid":
@@ -249,6 +250,10 @@ def make_unit(program: Program, function: Function) -> FunctionUnit:
         else {}
     )
     flow = build_flow(body, _widening_splits(body, forms))
+    varying: frozenset[str] = frozenset()
+    while more := regions_lost(flow.blocks, forms):
+        varying |= more
+        forms = infer_forms(body, program.block_shape, local_bytes, varying)
     slots, frame_bytes = _frame(flow, forms)
     sites: dict[int, int] = {}
     waits = waiting_loops(flow)
@@ -293,7 +298,8 @@ def _widening_splits(body: Body, forms: dict[str, Form | None]) -> frozenset[int
         if widens(instr) and effect:
             names = [a.name for a in instr.args[1:3] if isinstance(a, Reg)]
             known = [forms.get(name, UNIFORM) for name in names]
-            if any(form is not None and form.stride for form in known) or any(map(is_special, names)):
+            linear = any(form is not None and form.stride and not form.cut for form in known)
+            if linear or any(map(is_special, names)):
                 splits.add(i)
                 effect = False
         if instr.op in EFFECTS:

@@ -173,13 +173,20 @@ void rt_checkv(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* address
     }
 }
 
-// Several accesses share the site's inline check (bounds.py), which missed for an address that was then
-// found good: let it pass from now on, for `span` bytes at once.
-void rt_remember(Warp* warp, uint32_t site, uint64_t address, uint64_t span) {
+// Several accesses share the site's inline check (bounds.py), which missed. `members` are their sites, each with its
+// distance from the addresses that are given; if all are good, the check may pass from now on for `span` bytes at once
+// around `probe`.
+void rt_check_members(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses, uint64_t probe, uint64_t span,
+                      const int32_t* members, uint32_t count) {
     WarpState* w = state(warp);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t there[kLanes];
+        for (uint32_t lane = 0; lane < kLanes; lane++) there[lane] = addresses[lane] + int64_t(members[2 * i + 1]);
+        rt_checkv(warp, uint32_t(members[2 * i]), mask, there);
+    }
     const Site& s = w->worker->launch->sites[site];
     Range range;
-    if (resolve(w, 0, s.space, address, Access(s.access), &range) == kNoError) remember(w, site, range, span, s.align);
+    if (resolve(w, 0, s.space, probe, Access(s.access), &range) == kNoError) remember(w, site, range, span, s.align);
 }
 
 }  // extern "C"

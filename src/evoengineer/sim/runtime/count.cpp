@@ -90,6 +90,22 @@ uint32_t wavefronts(const uint64_t* addresses, uint32_t lanes, uint32_t bytes, u
     return total;
 }
 
+// The same for `offsets` into shared memory, remembered from request to request of a site.
+const SharedPattern& shared_pattern(Counted& c, uint32_t site, const uint64_t* offsets, uint32_t lanes, uint32_t bytes) {
+    const uint64_t start = offsets[__builtin_ctz(lanes)];
+    SharedPattern now;
+    now.lanes = lanes;
+    now.bytes = bytes;
+    now.phase = start % 4;
+    for (uint32_t i = 0; i < kLanes; i++) now.from_first[i] = lanes >> i & 1 ? uint32_t(offsets[i] - start) : 0;
+    SharedPattern& last = c.patterns[site];
+    if (last.lanes == lanes && last.bytes == bytes && last.phase == now.phase &&
+        !memcmp(last.from_first, now.from_first, sizeof now.from_first))
+        return last;
+    now.wavefronts = wavefronts(offsets, lanes, bytes, &now.least);
+    return last = now;
+}
+
 // Lanes at the busiest address of an atomic request; what each line gets is noted. One that is retried compares and
 // swaps whole words: it loads them, and goes round until every lane of a word has had its turn.
 uint32_t count_atomic(Counted& c, const uint64_t* given, uint32_t lanes, bool floats, bool retried) {
@@ -169,6 +185,7 @@ void begin_counting(const Launch& launch) {
         c.lanes.assign(c.blocks, 0);
         c.sites.assign(launch.site_count, SiteCount{});
         c.traced.assign(warps, 0);
+        c.patterns.assign(launch.site_count, SharedPattern());
     }
 }
 
@@ -207,10 +224,10 @@ void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* a
     if (addresses[first] - w->shared_base < w->shared_bytes) {
         uint64_t offsets[kLanes];
         for (uint32_t i = 0; i < kLanes; i++) offsets[i] = (addresses[i] - w->shared_base) & ~uint64_t(bytes > 4 ? bytes - 1 : 0);
-        uint32_t least;
+        const SharedPattern& pattern = shared_pattern(c, site, offsets, lanes, bytes);
         s.requests[1]++;
-        s.wavefronts += wavefronts(offsets, lanes, bytes, &least);
-        s.least += least;
+        s.wavefronts += pattern.wavefronts;
+        s.least += pattern.least;
         return;
     }
     bool local = is_local(w, addresses[first]);

@@ -86,6 +86,14 @@ private:
     size_t used_ = 0;
 };
 
+// The last shared request of a site: how lanes lie to each other, and what that takes. Where the whole request lies makes
+// no difference, and requests of a site are nearly always alike.
+struct SharedPattern {
+    uint32_t lanes = 0, bytes = 0, phase = 0;  // the phase: of the first lane's address within a bank
+    uint32_t wavefronts = 0, least = 0;
+    uint32_t from_first[kLanes];               // of active lanes; 0 of the others
+};
+
 struct Counted {
     uint64_t index = 0;     // linear index of the block in the grid
     uint32_t warps = 0, blocks = 0;
@@ -97,6 +105,7 @@ struct Counted {
     std::vector<uint64_t> traced;       // [warp] requests so far
     Beyond beyond;
     std::unordered_map<uint64_t, AtomicLine> atomics;  // by line of 128 bytes
+    std::vector<SharedPattern> patterns;               // [site]
 };
 
 // The record of the sampled block, or null. `begin_counting` empties all records.

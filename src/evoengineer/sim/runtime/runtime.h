@@ -122,7 +122,6 @@ void rt_yield(Warp*);
 uint64_t rt_clock(Warp*);
 void rt_check1(Warp*, uint32_t site, uint64_t address, uint64_t span);         // bounds.cpp
 void rt_checkv(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses);
-void rt_remember(Warp*, uint32_t site, uint64_t address, uint64_t span);
 void rt_access(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses);  // checks.cpp
 void rt_access_ordered(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t order);
 void rt_access_store(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t order,

@@ -1,0 +1,203 @@
+"""Runs of plain arithmetic: done by the runtime from a table, not by code of their own.
+
+A register tile that nvcc has unrolled is hundreds of multiply-adds on registers which do not fit into the processor's.
+Translated one by one they take most of the time that LLVM needs, and then run from memory all the same. So the values
+of a run lie in a file of vectors on the stack, and the runtime goes through a table of operations (runtime/runs.cpp).
+
+An operation waits until somebody needs its result, or is about to change what it reads: loads that nvcc has put in
+between come first, and the run grows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evoengineer.sim.ptx.flow import Block, destinations, sources
+from evoengineer.sim.ptx.model import Imm, Instr, Operand, Reg
+
+if TYPE_CHECKING:
+    from evoengineer.sim.codegen.translate import Translator
+
+LEAST = 12  # operations that are worth a run
+_LEAST_IN_BLOCK = 64  # that are worth values in memory
+VECTOR_BYTES = 128
+_MOST_VECTORS = 96  # of a file, about (511 have a number): the processor's nearest cache has to hold them
+_MOST_WAITING = 192
+_CODES = {"fma": 0, "add": 1, "sub": 2, "mul": 3}  # Operation in runs.cpp
+_PLAIN = frozenset({"rn", "f32", "ftz"})
+
+
+class Runs:
+    """The operations of a block that wait, and where values lie that come from runs."""
+
+    def __init__(self, e: Translator, block: Block) -> None:
+        self._e = e
+        self.waiting: list[tuple[int, Instr]] = []  # with their positions in the block
+        self._reads: set[str] = set()
+        self._writes: set[str] = set()
+        # Register, or constant, → vector of the file that has its present value.
+        self.places: dict[str, int] = {}
+        self._group_of: dict[int, tuple[int, int]] = {}  # vector → first of its group and the group's size
+        self._taken: dict[int, int] = {}  # first of a group → how many of it are in use
+        self._free: dict[int, list[int]] = {}  # size → groups
+        self._used = 0
+        self._position = -1  # of the instruction that is being looked at
+        self._ends: list[set[str]] = []  # position → registers that nobody reads after it
+        self._over: set[str] = set()  # of those, what the operations that wait still read
+        self.active = has_runs(e, block)  # does the block keep values in the file at all?
+        if self.active:
+            self._ends = _ends(block)
+
+    def take(self, instr: Instr) -> bool:
+        """Before each instruction: has it joined those that wait? If not, the ones that it depends on are done."""
+        self._position += 1
+        if self.active and is_plain(self._e, instr):
+            many = len(self.places) > _MOST_VECTORS or len(self.waiting) >= _MOST_WAITING
+            if many and len(self.waiting) >= _LEAST_IN_BLOCK:
+                self.flush()
+            self.waiting.append((self._position, instr))
+            self._reads.update(sources(instr))
+            self._writes.update(destinations(instr))
+            return True
+        touched = destinations(instr)
+        if self.waiting and (
+            not self._writes.isdisjoint(sources(instr))
+            or not self._reads.isdisjoint(touched)
+            or not self._writes.isdisjoint(touched)
+        ):
+            self.flush()
+        if self.active:
+            self._over |= self._ends[self._position]
+        return False
+
+    def flush(self) -> None:
+        """Do what waits."""
+        waiting, self.waiting = self.waiting, []
+        self._reads, self._writes = set(), set()
+        if len(waiting) < LEAST:
+            for position, instr in waiting:
+                self._e.instruction(instr)
+                self._over |= self._ends[position]
+            self._drop()
+            return
+        self._provide([instr for _, instr in waiting])
+        self._e.run_table([self._operation(*each) for each in waiting])
+        for name in {name for _, instr in waiting for name in destinations(instr)}:
+            self._e.env.pop(name, None)
+            self._e.written.add(name)
+            self._over.discard(name)  # that was its value before
+        self._drop()
+
+    def _drop(self) -> None:
+        """Nothing waits: forget what nobody reads any more."""
+        for name in tuple(self._over):
+            self.forget(name)
+
+    def _provide(self, waiting: list[Instr]) -> None:
+        """Put into the file what the run reads and does not compute itself, before it begins."""
+        computed: set[str] = set()
+        fetched: list[int] = []
+        for instr in waiting:
+            for operand in instr.args[1:]:
+                name = _name(operand)
+                if name in self.places or name in computed:
+                    continue
+                frame = self._e.frame_vector(name)
+                value = "" if frame is not None else self._e.vector(self._e.read(operand, 32))
+                self.places[name] = place = self._take_places(1)
+                if frame is not None:
+                    fetched += [place * VECTOR_BYTES, frame]
+                else:
+                    self._e.fill_vector(place, value)
+            computed.update(destinations(instr))
+        if fetched:
+            self._e.move_vectors("%file", "%frame", fetched)
+
+    def forget(self, name: str) -> None:
+        """The register gets another value, or nobody needs it any more."""
+        self._over.discard(name)
+        place = self.places.pop(name, None)
+        if place is not None:
+            first, size = self._group_of[place]
+            self._taken[first] -= 1
+            if not self._taken[first]:
+                self._free[size].append(first)
+
+    def receive(self, names: list[str]) -> int:
+        """Vectors of the file, one after the other, for the values that these registers get now; the first."""
+        for name in names:
+            self.forget(name)
+            self._e.env.pop(name, None)
+            self._e.written.add(name)
+        first = self._take_places(len(names))
+        self.places.update({name: first + i for i, name in enumerate(names)})
+        return first
+
+    def _operation(self, position: int, instr: Instr) -> int:
+        """A word of the table; what the operation is the last to read makes room for its result."""
+        to = _name(instr.args[0])
+        given = [self.places[_name(operand)] for operand in instr.args[1:]]
+        for name in {_name(operand) for operand in instr.args[1:]}:
+            if name in self._ends[position] and name != to:
+                self.forget(name)
+        if to not in self.places:
+            self.places[to] = self._take_places(1)
+        word = _CODES[instr.op]
+        for number, place in enumerate([self.places[to], *given]):
+            word |= place * VECTOR_BYTES << 16 * number
+        return word
+
+    def _take_places(self, size: int) -> int:
+        free = self._free.setdefault(size, [])
+        if free:
+            first = free.pop()
+        else:
+            first = self._used
+            self._used += size
+            self._e.file_vectors = max(self._e.file_vectors, self._used)
+            self._group_of.update({first + i: (first, size) for i in range(size)})
+        self._taken[first] = size
+        return first
+
+
+def _ends(block: Block) -> list[set[str]]:
+    """For each instruction, the registers whose value is read there for the last time."""
+    live = set(block.live_out)
+    ends: list[set[str]] = [set() for _ in block.instrs]
+    for position in reversed(range(len(block.instrs))):
+        instr = block.instrs[position]
+        if instr.guard is None:
+            live.difference_update(destinations(instr))
+        read = set(sources(instr))
+        ends[position] = read - live
+        live |= read
+    return ends
+
+
+def _name(operand: Operand) -> str:
+    """Of a register, or of a constant as if it were one."""
+    return operand.name if isinstance(operand, Reg) else f"={getattr(operand, 'value', 0)}"
+
+
+def is_plain(e: Translator, instr: Instr) -> bool:
+    """Is it arithmetic on vectors of floats that rounds to nearest and does nothing else?"""
+    if instr.op not in _CODES or instr.guard is not None or instr.mods[-1] != "f32":
+        return False
+    if not _PLAIN.issuperset(instr.mods) or ("ftz" in instr.mods) != e.unit.program.flush_denormals:
+        return False
+    to = instr.args[0]
+    if not isinstance(to, Reg) or to.name == "_" or e.register_bits(to.name) != 32:
+        return False
+    return all(
+        (isinstance(arg, Reg) and arg.name in e.unit.body.registers and e.register_bits(arg.name) == 32)
+        or (isinstance(arg, Imm) and arg.float_bits != 64)
+        for arg in instr.args[1:]
+    )
+
+
+def has_runs(e: Translator, block: Block) -> bool:
+    """Are there so many such operations that they are better done from a table? FAST runs most of what is run: it is
+    worth LLVM's time, and a third quicker for it."""
+    if e.fast or e.defined is not None:
+        return False
+    return sum(is_plain(e, instr) for instr in block.instrs) >= _LEAST_IN_BLOCK
