@@ -319,7 +319,9 @@ def test_lines_of_one_request_follow_without_a_gap(ptx: str, key: str) -> None:
     card = load_profile(key)
     bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)
     blocks, threads, rounds = 32 * card.sm_count, 256, 2000
-    p = bench.profile("rows_apart", (blocks,), (threads,), bench.buffer(MIB), bench.buffer(16 * blocks * threads), rounds)
+    p = bench.profile(
+        "rows_apart", (blocks,), (threads,), bench.buffer(MIB), bench.buffer(16 * blocks * threads), rounds
+    )
     passes = blocks * threads * rounds * 4  # a line for each lane
     light_ns = passes / card.sm_count / (card.clock_khz * 1e-6)
     assert light_ns <= p.time_ns < 1.1 * light_ns
@@ -429,7 +431,9 @@ def test_atomics_of_a_warp_in_one_line(bench: Bench) -> None:
     assert clocks("add_there", nowhere) == pytest.approx(32 * CONSTANTS.atomic_float_clocks)
     crowd = bench.buffer(1024)  # 24 lanes at one address, seven beside it in its sector, one in the next
     ctypes.memmove(crowd, (ctypes.c_int * 256)(*(max(thread % 32 - 23, 0) for thread in range(256))), 1024)
-    assert clocks("count_there", crowd) == pytest.approx(24 * CONSTANTS.atomic_lane_clocks + CONSTANTS.atomic_clocks)
+    assert clocks("count_there", crowd) == pytest.approx(
+        24 * CONSTANTS.atomic_lane_clocks + CONSTANTS.atomic_clocks
+    )
 
 
 def test_times_do_not_depend_on_threads_or_on_what_else_runs(ptx: str) -> None:

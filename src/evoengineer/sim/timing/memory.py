@@ -107,7 +107,10 @@ def grid_traffic(
     wave = max(min(wave, blocks), 1)
     footprint = sum(
         min(
-            distinct_blocks(m.along, grid, wave) * m.fresh * (m.read_bytes + m.written_bytes) / m.visits(blocks),
+            distinct_blocks(m.along, grid, wave)
+            * m.fresh
+            * (m.read_bytes + m.written_bytes)
+            / m.visits(blocks),
             m.span_bytes,
         )
         for m in motions.values()
