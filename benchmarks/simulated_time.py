@@ -112,8 +112,14 @@ def _ranks(values: Sequence[float]) -> list[float]:
 def fingerprint(chain: Chain) -> str:
     """Of all that a chain's predictions depend on: another simulator, card, program or manifest is another run."""
     found = hashlib.sha256(repr(chain).encode())
-    sources = [path for part in ("sim", "card", "toolchain") for path in (ROOT / "src/evoengineer" / part).rglob("*.*")]
-    for path in sorted(p for p in [*sources, chain.file, chain.file.with_name("common.h")] if p.suffix != ".pyc"):
+    sources = [
+        path
+        for part in ("sim", "card", "toolchain")
+        for path in (ROOT / "src/evoengineer" / part).rglob("*.*")
+    ]
+    for path in sorted(
+        p for p in [*sources, chain.file, chain.file.with_name("common.h")] if p.suffix != ".pyc"
+    ):
         if path.is_file():
             found.update(path.name.encode() + path.read_bytes())
     return found.hexdigest()
@@ -249,7 +255,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.simulated_time", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="parts of chains' names (default: all chains)")
     parser.add_argument("--write", action="store_true", help="write the table and the plot into docs/")
-    parser.add_argument("--keep", type=Path, help="folder for predictions, so that a run may be done in parts")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for predictions, so that a run may be done in parts"
+    )
     given = parser.parse_args(arguments)
     chains = [c for c in load() if not given.names or any(name in c.name for name in given.names)]
     results = []
@@ -257,7 +265,9 @@ def main(arguments: list[str] | None = None) -> int:
         for chain in chains:
             print(f"{chain.name} ({chain.card}, {chain.use})", file=sys.stderr)
             keep = given.keep
-            results.append(kept_result(chain, keep, Path(scratch)) if keep else run_chain(chain, Path(scratch)))
+            results.append(
+                kept_result(chain, keep, Path(scratch)) if keep else run_chain(chain, Path(scratch))
+            )
     print(table(results))
     for use in ("test", "fit"):
         print(f"{use}: {summary(results, use)}")

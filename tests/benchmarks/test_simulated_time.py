@@ -4,9 +4,10 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from benchmarks import simulated_time
 from benchmarks.chains import Chain, load
 from benchmarks.simulated_time import Point, Result, fingerprint, kept_result, spearman
+
+from benchmarks import simulated_time
 
 
 def test_a_prediction_that_orders_nothing_scores_nothing() -> None:

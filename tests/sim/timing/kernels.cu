@@ -160,6 +160,12 @@ __global__ void rows_apart(const float* in, float* out, int rounds) {
     for (int j = 0; j < 4; j++) out[(blockIdx.x * blockDim.x + threadIdx.x) * 4 + j] = sum[j];
 }
 
+// A transpose by blocks in one row: each goes down a part of a column, the next block goes on from there.
+__global__ void down_columns(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i % n * n + i / n];
+}
+
 __global__ void fill(float* out) {
     extern __shared__ float unused[];
     out[blockIdx.x * blockDim.x + threadIdx.x] = 0.25f;

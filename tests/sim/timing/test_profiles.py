@@ -305,12 +305,23 @@ def test_blocks_start_one_after_the_other(bench: Bench) -> None:
     assert p.time_ns > least_ns
 
 
+def test_blocks_that_go_down_columns_share_what_lies_beside_them(ptx: str) -> None:
+    """The next column is read when all blocks of this one have passed, which is little."""
+    bench = Bench(ptx, device=DeviceName("sim", "rtx3090"), sampled_only=True)
+    n = 4096
+    size = 4 * n * n
+    p = bench.profile("down_columns", (n * n // 256,), (256,), bench.buffer(size), bench.buffer(size), n)
+    assert 2 * size <= p.dram_bytes < 2.2 * size
+
+
 @pytest.mark.parametrize("key", ["rtx4090", "a100-40gb", "v100"])
 def test_lines_of_one_request_follow_without_a_gap(ptx: str, key: str) -> None:
     card = load_profile(key)
     bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)
     blocks, threads, rounds = 32 * card.sm_count, 256, 2000
-    p = bench.profile("rows_apart", (blocks,), (threads,), bench.buffer(MIB), bench.buffer(16 * blocks * threads), rounds)
+    p = bench.profile(
+        "rows_apart", (blocks,), (threads,), bench.buffer(MIB), bench.buffer(16 * blocks * threads), rounds
+    )
     passes = blocks * threads * rounds * 4  # a line for each lane
     light_ns = passes / card.sm_count / (card.clock_khz * 1e-6)
     assert light_ns <= p.time_ns < 1.1 * light_ns
@@ -418,6 +429,11 @@ def test_atomics_of_a_warp_in_one_line(bench: Bench) -> None:
     assert clocks("count_all") == pytest.approx(CONSTANTS.atomic_lane_clocks)  # one lane for all
     assert clocks("count_there", nowhere) == pytest.approx(32 * CONSTANTS.atomic_lane_clocks)
     assert clocks("add_there", nowhere) == pytest.approx(32 * CONSTANTS.atomic_float_clocks)
+    crowd = bench.buffer(1024)  # 24 lanes at one address, seven beside it in its sector, one in the next
+    ctypes.memmove(crowd, (ctypes.c_int * 256)(*(max(thread % 32 - 23, 0) for thread in range(256))), 1024)
+    assert clocks("count_there", crowd) == pytest.approx(
+        24 * CONSTANTS.atomic_lane_clocks + CONSTANTS.atomic_clocks
+    )
 
 
 def test_times_do_not_depend_on_threads_or_on_what_else_runs(ptx: str) -> None:

@@ -106,6 +106,9 @@ const SharedPattern& shared_pattern(Counted& c, uint32_t site, const uint64_t* o
     return last = now;
 }
 
+// So many lanes at one address take as long as a sector with several addresses, at least: as the model weighs them.
+constexpr uint32_t kCrowd = 6, kFloatCrowd = 2;
+
 // Lanes at the busiest address of an atomic request; what each line gets is noted. One that is retried compares and
 // swaps whole words: it loads them, and goes round until every lane of a word has had its turn.
 uint32_t count_atomic(Counted& c, const uint64_t* given, uint32_t lanes, bool floats, bool retried) {
@@ -113,7 +116,8 @@ uint32_t count_atomic(Counted& c, const uint64_t* given, uint32_t lanes, bool fl
     for (uint32_t i = 0; i < kLanes; i++) addresses[i] = retried ? given[i] & ~3ull : given[i];
     struct Part {
         uint64_t line;
-        uint32_t addresses, lanes, sectors, most;  // sectors as a mask
+        uint32_t addresses, lanes, most;
+        uint32_t crowd[4];  // lanes at the busiest address of each sector
     } parts[kLanes];
     uint32_t found = 0, most = 0;
     for (uint32_t rest = lanes; rest;) {
@@ -125,19 +129,25 @@ uint32_t count_atomic(Counted& c, const uint64_t* given, uint32_t lanes, bool fl
         uint32_t count = uint32_t(__builtin_popcount(same));
         most = std::max(most, count);
         while (at < found && parts[at].line != line) at++;
-        if (at == found) parts[found++] = {line, 0, 0, 0, 0};
+        if (at == found) parts[found++] = {line, 0, 0, 0, {}};
         parts[at].addresses++;
         parts[at].lanes += count;
         parts[at].most = std::max(parts[at].most, count);
-        parts[at].sectors |= 1u << (address / 32 % 4);
+        uint32_t& crowd = parts[at].crowd[address / 32 % 4];
+        crowd = std::max(crowd, count);
     }
     for (const Part* part = parts; part < parts + found; part++) {
         if (c.atomics.size() >= kMostLines && !c.atomics.count(part->line)) continue;
         AtomicLine& line = c.atomics[part->line];
-        const uint32_t sectors = uint32_t(__builtin_popcount(part->sectors)), n = part->lanes;
-        if (part->addresses > 1) line.sectors += sectors * (retried ? 1 + part->most : 1);
-        else if (retried) line.same += n + n * (n + 1) / 2;  // in each round all that are left
-        else (floats ? line.same_floats : line.same) += part->lanes;
+        const uint32_t n = part->lanes;
+        uint64_t& same = floats ? line.same_floats : line.same;
+        if (part->addresses > 1) {  // addresses of a sector side by side, but the lanes of one address in turn
+            for (uint32_t crowd : part->crowd)
+                if (retried) line.sectors += crowd ? 1 + part->most : 0;
+                else if (crowd >= (floats ? kFloatCrowd : kCrowd)) same += crowd;
+                else line.sectors += crowd > 0;
+        } else if (retried) line.same += n + n * (n + 1) / 2;  // in each round all that are left
+        else same += n;
     }
     return most;
 }

@@ -37,8 +37,8 @@ struct Access4 {            // one request in the trace
 };
 
 struct AtomicLine {         // atomics in one line of memory; Python mirrors it
-    uint64_t sectors;       // of warps whose lanes have several addresses in it
-    uint64_t same;          // lanes of warps that have one address in it: integers
+    uint64_t sectors;       // of warps whose lanes have several addresses in it, none of them crowded
+    uint64_t same;          // lanes that come to one address in turn: integers
     uint64_t same_floats;   // the same: floating-point numbers
 };
 

@@ -53,8 +53,8 @@ class AtomicTotal(c.Structure):
 class AtomicLine:
     """Atomics in one line of memory."""
 
-    sectors: int  # of warps whose lanes have several addresses in it
-    same: int  # lanes of warps that have one address in it: integers
+    sectors: int  # of warps whose lanes have several addresses in it, none of them crowded
+    same: int  # lanes that come to one address in turn: integers
     same_floats: int  # the same: floating-point numbers
 
 

@@ -61,12 +61,24 @@ class Motion:
     reach: tuple[int, int]  # from the lowest to behind the highest byte that any block touches
     roams: bool  # does each block range over most of the span?
     reach_bytes: float  # of a block that touches some of a stretch here and there: how far they lie apart
+    step_bytes: float  # from a block's to the next one's, if blocks move along one axis alone; else 0
     common: bool  # do most blocks touch it at all?
 
     @property
     def span_bytes(self) -> int:
         """No more of it can be different."""
         return self.reach[1] - self.reach[0]
+
+    @property
+    def side_by_side(self) -> bool:
+        """Do blocks that touch a little here and there lie one after the other? Then they come to the same places when
+        they have been through the whole span."""
+        return self.step_bytes >= self.reach_bytes > 0
+
+    def visits(self, blocks: int) -> float:
+        """How often such blocks come to a place, soon after one another."""
+        asked = blocks * (self.read_bytes + self.written_bytes)
+        return max(asked / max(self.span_bytes, 1), 1.0) if self.side_by_side else 1.0
 
 
 def grid_traffic(
@@ -95,7 +107,10 @@ def grid_traffic(
     wave = max(min(wave, blocks), 1)
     footprint = sum(
         min(
-            distinct_blocks(m.along, grid, wave) * m.fresh * (m.read_bytes + m.written_bytes),
+            distinct_blocks(m.along, grid, wave)
+            * m.fresh
+            * (m.read_bytes + m.written_bytes)
+            / m.visits(blocks),
             m.span_bytes,
         )
         for m in motions.values()
@@ -105,6 +120,7 @@ def grid_traffic(
         min(distinct_blocks(m.along, grid, blocks) * m.fresh * (m.read_bytes + m.written_bytes), m.span_bytes)
         for m in motions.values()
     )
+    through = sum(m.read_bytes + m.written_bytes for m in motions.values())  # the L2, by one block
     read = written = cold = pieces = 0.0
     touched: dict[int, float] = {}
     soiled: dict[int, float] = {}
@@ -124,6 +140,8 @@ def grid_traffic(
         # What exceeds the span is read by several blocks: by neighbours soon, by blocks that roam at any time.
         # Of neighbours some distance apart, the second comes when everything in between has been through the L2.
         passing = m.reach_bytes * flowing / min(max(asked, 1.0), float(m.span_bytes))
+        if m.side_by_side:
+            passing = min(passing, m.span_bytes / m.step_bytes * through)
         shared = min(l2_bytes / m.span_bytes, 1.0) if m.roams else min(kept, kept_fraction(passing, l2_bytes))
         fetched += (asked - volume) * (1 - shared)
         fetched += in_waves * m.fresh * m.refetched_bytes
@@ -235,6 +253,7 @@ def _motion(
     run = traffic / max(largest.jumps, 1)
     along, joins = [False, False, False], [False, False, False]
     news: list[float] = []  # of neighbours: the part that the one before has not touched
+    step = 0.0
     for axis in range(3):
         if grid[axis] == 1:
             continue
@@ -245,6 +264,7 @@ def _motion(
         news += [1 - overlaps[start, p.one, p.other] / max(size[p.other], 1) for p in near]
         steps = sorted(_step(by_sample[p.one], by_sample[p.other]) for p in near)
         joins[axis] = bool(steps) and steps[len(steps) // 2] <= max(run, _PAGE_BYTES)
+        step = float(steps[len(steps) // 2]) if steps else step
     extent = max(largest.high - largest.low, 1)
     low, high = _reach({_place(samples[p.sample], grid): p for p in prints}, grid)
     fresh = 1.0
@@ -267,6 +287,7 @@ def _motion(
         (low, high),
         extent > (high - low) / 2,
         float(extent) if touched < extent / 2 else 0.0,
+        step if sum(along) == 1 else 0.0,
         sum(weights[p.sample] for p in prints) > count / 2,
     )
 

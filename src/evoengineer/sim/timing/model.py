@@ -35,7 +35,9 @@ class Constants:
     drift: float = 3.0  # trips to DRAM, about, in which a block's warps drift apart between barriers
     start_ns: float = 1800.0  # from the start of an empty kernel to its end
     block_start_clocks: float = 300.0  # before a block's first instruction
-    dispatch_clocks: float = 1.75  # from the start of one block to that of the next, on whatever multiprocessor
+    dispatch_clocks: float = (
+        1.75  # from the start of one block to that of the next, on whatever multiprocessor
+    )
     dram_efficiency: float = 0.92  # of the peak, for reads
     write_penalty: float = 0.05  # a written byte costs so much more than one read
     piece_bytes: float = 56.0  # what a new place in DRAM costs, as if so many bytes more were moved

@@ -80,8 +80,8 @@ def memory_use(
         least = 32 / card.lsu_per_clock
         per_wavefront = _LINE_BYTES / card.shared_bytes_per_clock
         clocks = max(count.least * per_wavefront, count.requests[SHARED] * least)
-        # Requests get in one another's way as instructions do on every pipe. The passes of a single request do not: lines
-        # beyond those that its bytes fill, and banks that are asked again, follow one another without a gap.
+        # Requests get in one another's way as instructions do on every pipe. The passes of a single request do not:
+        # lines beyond those that its bytes fill, and banks that are asked again, follow one another without a gap.
         again = (count.wavefronts - count.least) * per_wavefront
         issued = (count.requests[GLOBAL] + count.requests[LOCAL]) * max(least, constants.request_clocks)
         passes = count.lines * _LINE_BYTES / card.l1_bytes_per_clock
