@@ -28,6 +28,14 @@ def test_knobs_are_constants_that_are_named_like_sizes() -> None:
     }
 
 
+def test_counts_of_outputs_and_blocks_need_not_be_powers_of_two() -> None:
+    text = "constexpr int ROW_EACH = 6;\nconstexpr int RUN_RESIDENT = 2;\nconstexpr int ROW_THREADS = 16;\n"
+    values = {knob.name: knob.values for knob in knobs(text)}
+    assert {4, 6, 8, 12} <= set(values["ROW_EACH"])
+    assert {1, 2, 3, 4} <= set(values["RUN_RESIDENT"])
+    assert not any(value % 3 == 0 for value in values["ROW_THREADS"])
+
+
 def test_settings_change_the_values_and_nothing_else() -> None:
     changed = with_settings(TEXT, {"BLOCK_SIZE": 64, "ROW_ADJACENT": 0})
     assert changed == TEXT.replace("128\n", "64\n").replace("= true", "= false")

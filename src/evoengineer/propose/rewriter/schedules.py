@@ -122,23 +122,20 @@ def _fitted_squares(
         blocks = -(-width // (across * first)) * -(-height // (along * last)) * rest
         busiest = -(-blocks // multiprocessors) if multiprocessors else blocks
         # Wavefronts of a warp for the operands of one step of the sum, and for its share of bringing them there.
-        side_by_side = _WARP // across
-        read = _wavefronts(first, across) + _wavefronts(last, side_by_side)
+        read = _wavefronts(first) + _wavefronts(last)
         brought = 2.5 * (across * first + along * last) / threads
-        warps = min(busiest * threads / _WARP, 65536 / (first * last + 48) / _WARP)
-        costs[across, along, first, last] = (
-            (busiest * across * first * along * last)
-            * (1 + 4 * (read + brought) / (first * last))
-            * (1 + 4 / warps)
-        )
+        loads = 4 * (read + brought) / (first * last)  # a wavefront takes as long as four products of a warp
+        room = max(1, 65536 // (threads * (64 + first * last * 3 // 2)))
+        warps = min(busiest, room) * threads / _WARP
+        outputs = busiest * across * first * along * last
+        costs[across, along, first, last] = outputs * (max(1, loads) + min(1, loads) / 2) * (1 + 4 / warps)
     return sorted(costs, key=lambda each: costs[each])[:_FITTED]
 
 
-def _wavefronts(count: int, lanes: int) -> float:
-    """Of a warp that reads so many neighbours from shared memory, in so many lanes different ones: a wide load takes
-    two at least."""
-    loads = count / 4 if count % 4 == 0 else count / 2 if count % 2 == 0 else count
-    return max(2 * loads, lanes * count / _WARP)
+def _wavefronts(count: int) -> float:
+    """Of a warp whose lanes read so many neighbours from shared memory, pairs of lanes the same ones: four at a time
+    take two, and so much time goes by before the next request whatever this one wants."""
+    return count / 2 if count % 4 == 0 else count if count % 2 == 0 else 2 * count
 
 
 def _fitted_strips(extents: Mapping[str, int], fastest: str, other: str) -> Sequence[tuple[int, int, int]]:

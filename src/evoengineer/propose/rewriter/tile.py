@@ -48,7 +48,7 @@ class Schedule:
     assumed: tuple[tuple[str, int], ...] = ()  # parameters with the values that a special version is made for
     preload: bool = False  # bring operands that the threads of a warp share to shared memory, whole
     parts: int = 1  # blocks that share a long sum, for a second kernel to add up
-    resident: int = 1  # blocks that a multiprocessor must have registers for; 1 leaves that to the compiler
+    resident: int = 0  # blocks that a multiprocessor must have registers for; 0 leaves that to the compiler
     edges_apart: bool = False  # blocks whose outputs all exist run a version without tests for edges
 
     @property
@@ -56,7 +56,7 @@ class Schedule:
         """Blocks that a multiprocessor could hold at once, if the compiler used no more registers than sums and what is
         loaded for them need."""
         threads = prod(side.threads for side in self.sides)
-        registers = 48 + prod(side.each for side in self.sides) * 5 // 4
+        registers = 64 + prod(side.each for side in self.sides) * 3 // 2
         return max(1, min(_RESIDENT_THREADS // threads, _REGISTERS // (threads * registers)))
 
     @property
@@ -66,7 +66,7 @@ class Schedule:
         staged = f", operands staged {self.step} at a time" if self.step else ""
         staged += f", in {self.parts} parts" if self.parts > 1 else ""
         staged += ", shared operands preloaded" if self.preload else ""
-        staged += f", {self.resident} blocks at a time" if self.resident > 1 else ""
+        staged += f", {self.resident} blocks at a time" if self.resident else ""
         special = "".join(f", {name} = {value}" for name, value in self.assumed)
         return f"blocks of {tile}, {each} per thread{staged}{special}"
 
@@ -155,7 +155,8 @@ class _Printer:
         head = self._parameters()
         block = self._fixed() + self._tiles() + self._outputs() + self.prologue + body
         assumed = ["bool ASSUMED"] if self.schedule.assumed else []
-        limits = f"__launch_bounds__({self.threads}, {self.stem}_RESIDENT)"
+        resident = f", {self.stem}_RESIDENT" if self.schedule.resident else ""
+        limits = f"__launch_bounds__({self.threads}{resident})"
         bounds = f"__global__ void {limits}\n{self.name}({head}) {{\n"
         if not self.schedule.edges_apart:
             return self._constants() + _template(assumed) + bounds + block + "}"
@@ -219,7 +220,8 @@ class _Printer:
         if self.schedule.step:
             lines.append(f"constexpr int {self.stem}_STEP = {self.schedule.step};\n")
             lines.append(f"constexpr bool {self.stem}_AHEAD = {str(self.schedule.ahead).lower()};\n")
-        lines.append(f"constexpr int {self.stem}_RESIDENT = {self.schedule.resident};\n")
+        if self.schedule.resident:
+            lines.append(f"constexpr int {self.stem}_RESIDENT = {self.schedule.resident};\n")
         for place, (_, value) in enumerate(self.schedule.assumed, 1):
             lines.append(f"constexpr int {self.stem}_ASSUMED_{place} = {value};\n")
         for side in self.schedule.sides:
@@ -229,6 +231,11 @@ class _Printer:
             # Staged operands are read in runs that a thread loads at once and neighbours without conflicts.
             longest = f"({each} % 4 == 0 ? 4 : {each} % 2 == 0 ? 2 : {each})" if self.schedule.step else each
             lines.append(f"constexpr int {run} = {adjacent} ? {longest} : 1;\n")
+        if self.schedule.step and len(self.sides) == 2:
+            second = [self.constant(dim.name, "THREADS") for dim in self.nest.dims if dim.name in self.sides][
+                1
+            ]
+            lines.append(f"constexpr int {self.stem}_PAIR = {second} % 2 == 0 ? 2 : 1;\n")
         product = " * ".join(self.constant(side.dim, "THREADS") for side in self.schedule.sides)
         each = " * ".join(self.constant(side.dim, "EACH") for side in self.schedule.sides)
         lines += [
@@ -311,6 +318,18 @@ class _Printer:
                 behind.append(self.constant(dim.name, "THREADS"))
         return "".join(lines)
 
+    def _thread(self, dim: str, behind: Sequence[str]) -> str:
+        """The thread's place along a dimension. Where operands are staged, neighbouring lanes differ in the second one
+        and share what the first one reads, lanes two apart the other way round: then wide loads from shared memory of
+        neighbouring parts of a warp go together."""
+        threads = self.constant(dim, "THREADS")
+        if not self.schedule.step or len(self.sides) != 2:
+            return f"threadIdx.x{''.join(f' / {name}' for name in behind)} % {threads}"
+        pair = f"{self.stem}_PAIR"
+        if not behind:
+            return f"threadIdx.x / {pair} % {threads}"
+        return f"threadIdx.x % {pair} + threadIdx.x / ({pair} * {behind[0]}) % ({threads} / {pair}) * {pair}"
+
     def _outputs_along(self, dim: Dim, behind: Sequence[str]) -> str:
         extent = self._extent(dim.name)
         if dim.name not in self.sides:
@@ -319,12 +338,12 @@ class _Printer:
                 f"{STEP}const bool in_{dim.name} = first_{dim.name} < {extent};\n"
             )
         each, count = self.constant(dim.name, "EACH"), f"n_{dim.name}"
-        before = "".join(f" / {name}" for name in behind)
+        thread = self._thread(dim.name, behind)
         whole, clamped = "", f"min(index, {extent} - 1)"
         if self.schedule.edges_apart:
             whole, clamped = "WHOLE || ", f"WHOLE ? index : {clamped}"
         return (
-            f"{STEP}const int thread_{dim.name} = threadIdx.x{before} % {self.constant(dim.name, 'THREADS')};\n"
+            f"{STEP}const int thread_{dim.name} = {thread};\n"
             f"{STEP}{dim.type} {dim.name}[{each}];\n"
             f"{STEP}bool in_{dim.name}[{each}];\n"
             f"{STEP}#pragma unroll\n"

@@ -115,7 +115,10 @@ def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedu
 
 
 def _with_fewer_registers(schedule: Schedule) -> tuple[Schedule, ...]:
-    """A schedule as it is, and where operands come through the caches also with more blocks to hide latency."""
+    """Staged operands leave the compiler little to gain from more registers than they need. Where operands come through
+    the caches, a schedule is tried as it is, and with more blocks to hide latency."""
+    if schedule.step:
+        return (replace(schedule, resident=schedule.together),)
     if schedule.preload and schedule.together > 1:
         return schedule, replace(schedule, resident=schedule.together)
     return (schedule,)
