@@ -8,8 +8,8 @@ knobs are read by the real machinery. The time is the light plus eight losses, o
   operation, of which there are four, so that problems of a kind resemble each other; by how much depends on the
   problem, too.
 - Three pairs of techniques pay together only: either alone makes everything 20% slower, both take it to 60%. Three
-  pairs are in each other's way: both make everything 60% slower. So there are several designs that no single step
-  improves, and two of them can have different strengths.
+  pairs are in each other's way: both make everything 60% slower. Which ones depends on the kind. So there are several
+  designs that no single step improves, and two of them can have different strengths.
 - Each size has a best value; every step of two away from it costs 10%, 40%, 90%. One technique moves it.
 
 The judge knows the two faults of the noisy engineer. Nothing here is about real kernels.
@@ -126,7 +126,7 @@ class Landscape:
     @cached_property
     def pairs(self) -> tuple[tuple[frozenset[str], ...], tuple[frozenset[str], ...]]:
         """Techniques that pay together only, and those that are in each other's way."""
-        random = Random(f"pairs {self.number}")
+        random = Random(f"pairs {self.kind}")
         names = random.sample(tuple(MARKS), len(MARKS))
         made = [frozenset(names[place : place + 2]) for place in range(0, len(names), 2)]
         return tuple(made[:3]), tuple(made[3:])

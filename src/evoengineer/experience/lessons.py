@@ -21,7 +21,7 @@ from evoengineer.experience.structure import Structure
 from evoengineer.experience.techniques import BY_NAME, applicable
 
 _FAILURE = math.log(0.5)  # how a failed use counts, next to ln(gain) of a valid one
-_PRIOR = 2.0  # uses without a gain that are assumed of every technique
+_PRIOR = 6.0  # uses without a gain that are assumed of every technique, in a place that has nothing in common
 _LEAST = 0.02  # worth below that is not worth a line of a prompt
 _SHARPNESS = 0.1  # of the draw: differences in worth of a tenth matter
 _MOST_PLACES = 4  # problems that a lesson names
@@ -99,15 +99,15 @@ def choose(
     """Techniques that the kernel at hand could take up, by what they paid in places like this one. `launches`: that it
     makes, where that is known."""
     worth: list[tuple[float, Lesson]] = []
+    # Whoever proposed the children may have failed often: a technique is to blame for failing more often than others.
+    usual = sum(lesson.blame for lesson in lessons) / max(1, sum(lesson.uses for lesson in lessons))
     for technique in dict.fromkeys(lesson.technique for lesson in lessons):
         known = [lesson for lesson in lessons if lesson.technique == technique]
         weights = [here.likeness(lesson.structure) for lesson in known]
         uses = sum(weight * lesson.uses for weight, lesson in zip(weights, known, strict=True))
-        gains = sum(
-            weight * (lesson.log_gain + lesson.blame * _FAILURE)
-            for weight, lesson in zip(weights, known, strict=True)
-        )
-        value = gains / (uses + _PRIOR)
+        blame = sum(weight * lesson.blame for weight, lesson in zip(weights, known, strict=True))
+        gains = sum(weight * lesson.log_gain for weight, lesson in zip(weights, known, strict=True))
+        value = (gains + max(0.0, blame - usual * uses) * _FAILURE) / (uses + _PRIOR)
         if value > _LEAST and applicable(technique, source, here.kind, launches):
             worth.append((value, _merged(known, weights)))
     chosen: list[Lesson] = []
@@ -142,7 +142,11 @@ def _lesson(
 
 
 def _merged(lessons: list[Lesson], weights: list[float]) -> Lesson:
-    """One technique over all places; the example comes from the place most like this one."""
+    """One technique over all places. Its gain is weighed by how like this one they are, as it was chosen by that, and
+    the example comes from the place most like it."""
+    valid = sum(each.uses - each.failures for each in lessons)
+    weighed = sum(weight * (each.uses - each.failures) for weight, each in zip(weights, lessons, strict=True))
+    gains = sum(weight * each.log_gain for weight, each in zip(weights, lessons, strict=True))
     best: dict[str, float] = {}
     for lesson in lessons:
         for place, gain in lesson.places:
@@ -156,7 +160,7 @@ def _merged(lessons: list[Lesson], weights: list[float]) -> Lesson:
         uses=sum(each.uses for each in lessons),
         failures=sum(each.failures for each in lessons),
         blame=sum(each.blame for each in lessons),
-        log_gain=sum(each.log_gain for each in lessons),
+        log_gain=gains / weighed * valid if weighed else 0.0,
         places=tuple(sorted(best.items(), key=lambda place: (-place[1], place[0]))[:_MOST_PLACES]),
     )
 

@@ -5,6 +5,7 @@ The kind is read from the reference, the other two from the profile of the kerne
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -37,13 +38,13 @@ class Structure:
     access: str = UNKNOWN
 
     def likeness(self, other: Structure) -> float:
-        """1 for nothing in common, 5 for all; what is not known is not alike."""
+        """1 for nothing in common, 18 for all; what is not known is not alike."""
         alike = (
-            (self.kind, other.kind, 1.5),
-            (self.bottleneck, other.bottleneck, 1.5),
-            (self.access, other.access, 1.0),
+            (self.kind, other.kind, 3.0),
+            (self.bottleneck, other.bottleneck, 4.0),
+            (self.access, other.access, 1.5),
         )
-        return 1.0 + sum(worth for mine, theirs, worth in alike if mine == theirs != UNKNOWN)
+        return math.prod(worth for mine, theirs, worth in alike if mine == theirs != UNKNOWN)
 
 
 def operation_kind(reference: str) -> str:
