@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,9 +27,8 @@ _SEED = 1
 _SCRATCH = Path("build/adoption")
 
 
-def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:
-    """Each file with what became of it; `valid…` for those that can be adopted."""
-    found: dict[Path, str] = {}
+def adopt_all(files: Sequence[Path], scratch: Path, say: Callable[[Path, str], None]) -> None:
+    """Tell what became of each file, as it is known; `valid…` for those that can be adopted."""
     folders = {}
     with suppress(EvoEngineerError):  # of one of them, which is told below
         find_problems([str(file) for file in files])  # in one process: each is in the cache then
@@ -40,20 +39,19 @@ def adopted(files: Sequence[Path], scratch: Path) -> dict[Path, str]:
             draft(file, folder)
             folders[file] = folder
         except EvoEngineerError as error:
-            found[file] = f"no problem: {error}"
+            say(file, f"no problem: {error}")
     for file, answer in zip(list(folders), generated_baselines(list(folders.values())), strict=True):
         if "text" in answer:
             (folders[file] / "baseline.cu").write_text(answer["text"], encoding="utf-8")
         else:
-            found[file] = f"no baseline: {answer['error']}"
+            say(file, f"no baseline: {answer['error']}")
             del folders[file]
-    verdicts = judge_baselines(
-        [str(folder) for folder in folders.values()], JudgeOptions(workers=1, run_seed=_SEED)
+    by_name = {str(folder): file for file, folder in folders.items()}
+    judge_baselines(
+        list(by_name),
+        JudgeOptions(workers=1, run_seed=_SEED),
+        on_verdict=lambda name, verdict: say(by_name[name], f"{verdict.outcome}: {verdict.summary}"),
     )
-    for file, folder in folders.items():
-        verdict = verdicts[str(folder)]
-        found[file] = f"{verdict.outcome}: {verdict.summary}"
-    return {file: found[file] for file in files}
 
 
 def main() -> int:
@@ -68,12 +66,15 @@ def main() -> int:
     ]
     if options.limit and options.limit < len(files):
         files = [files[i * len(files) // options.limit] for i in range(options.limit)]
-    valid = judged = 0
+    outcomes: dict[Path, str] = {}
+
+    def say(file: Path, outcome: str) -> None:
+        outcomes[file] = outcome
+        print(f"{len(outcomes)}/{len(files)}  {file.parent.name}/{file.stem}: {outcome}", flush=True)
+
     for begin in range(0, len(files), _AT_ONCE):
-        for file, outcome in adopted(files[begin : begin + _AT_ONCE], _SCRATCH).items():
-            valid += outcome.startswith("valid")
-            judged += 1
-            print(f"{judged}/{len(files)}  {file.parent.name}/{file.stem}: {outcome}", flush=True)
+        adopt_all(files[begin : begin + _AT_ONCE], _SCRATCH, say)
+    valid = sum(outcome.startswith("valid") for outcome in outcomes.values())
     print(f"{valid} of {len(files)} files adopted with a valid baseline ({valid / len(files):.1%})")
     return 0 if valid >= WANTED * len(files) else 1
 

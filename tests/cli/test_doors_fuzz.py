@@ -143,7 +143,9 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "open_judge", lambda settings: Instant())
     monkeypatch.setattr(session, "gather_task", lambda settings: task(name="toy"))
     monkeypatch.setattr(FakeEndpoint, "serve", lambda self: None)
-    monkeypatch.setattr(catalog, "_ask", lambda requests: [{"error": f"problem {each['path']}"} for each in requests])
+    monkeypatch.setattr(
+        catalog, "_ask", lambda requests: [{"error": f"problem {each['path']}"} for each in requests]
+    )
     for name in ("OPENAI_API_KEY", "EVOENGINEER_API_KEY", "EVOENGINEER_HOME"):
         monkeypatch.delenv(name, raising=False)
 
