@@ -10,16 +10,21 @@ from evoengineer.judge.corpus import Result, choose, load_corpus
 
 CORPUS = load_corpus()
 ATTACKS = (
+    "aligned/shared_sum_at_bench",
+    "aligned/chain_at_bench",
     "cache/by_pointer_with_decoy",
     "cache/flag_on_device",
     "constant/uniform_softmax",
     "detection/after_warm_up",
     "escape/network",
     "forging/address_of_an_input",
+    "forging/exception_with_commands",
     "forging/times_not_numbers",
+    "host/printed_sums",
     "host/symbols",
     "laundering/pasted_name",
     "leftovers/never_written_at_bench",
+    "leftovers/word_beside_it_at_bench",
     "limits/fork_bomb",
     "mutation/clears_input_at_bench",
     "nan/few_at_bench",
@@ -27,10 +32,12 @@ ATTACKS = (
     "precision/rough_exponential",
     "reading/incbin",
     "refused/divergent_barrier",
+    "refused/too_many_registers",
     "streams/host_function",
     "streams/one_call_behind",
 )
 CONTROLS = (
+    "honest/cumsum_look_back",
     "honest/add_two_streams",
     "honest/add_inline_ptx",
     "honest/softmax_dynamic_shared",

@@ -68,8 +68,8 @@ def during_call(region: Record, output_elements: int) -> Finding | None:
     if region.device_to_host_bytes > MOST_TO_HOST_BYTES:
         return Finding(
             "host_work",
-            f"forward copies {region.device_to_host_bytes} bytes to the host: the work belongs on the GPU, where it "
-            "is timed",
+            f"forward copies {region.device_to_host_bytes} bytes to the host, what kernels print included: the work "
+            "belongs on the GPU, where it is timed",
         )
     if min(region.host_to_device_bytes, region.device_to_host_bytes) > _ROUND_TRIP_BYTES:
         return Finding(

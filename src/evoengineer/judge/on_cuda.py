@@ -40,6 +40,8 @@ class Unseen:
     launch_count: int = 0
     host_to_device_bytes: int = 0
     device_to_host_bytes: int = 0
+    device_to_device_bytes: int = 0
+    memset_bytes: int = 0
     host_visible_allocations: int = 0
     host_calls: int = 0
     resets: int = 0

@@ -58,13 +58,17 @@ class DeviceOptions:
     # an order in which a card may start them: reversed among neighbours only.
     block_order: BlockOrder = "ascending"
     spot_blocks: int = 0  # races are looked for in so many blocks of a launch; 0: in all of them
-    inputs: tuple[tuple[int, int], ...] = ()  # start and bytes of memory that is only read, where such a look is spared
+    inputs: tuple[
+        tuple[int, int], ...
+    ] = ()  # start and bytes of memory that is only read, where such a look is spared
     memory_bytes: int = 0  # of everything that a client allocates; 0: as much as the card has
     host_bytes: int = (
         0  # shared with the client: staging, pinned and managed memory; 0: as much as there can be
     )
     poison: bool = False  # device memory is handed out full of ones: NaN in every floating-point format
-    noise: int = 0  # instead, and in shared memory, too: numbers drawn from this, which no kernel can recognise
+    noise: int = (
+        0  # instead, and in shared memory, too: numbers drawn from this, which no kernel can recognise
+    )
     sample_blocks: int = DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: rough times only
     sample_seed: int = 0  # which blocks those are; 0: by their place in the grid alone
     sampled_only: bool = False  # run only those: results are partial, times are the same

@@ -72,7 +72,8 @@ class Engine:
         self._counted = 0
         self._missed: dict[Hashable, frozenset[int]] = {}  # blocks that earlier samples did not stand for
         self._work = 0  # instructions since the last mark
-        self._block_work: dict[Hashable, float] = {}  # instructions of a block, by kernel and grid
+        # Most instructions so far, by kernel: of a block, and of a launch.
+        self._most_work: dict[str, tuple[int, int]] = {}
         self._translated = 0  # PTX instructions
         self._params = self.memory.allocate(structs.CONSTANT, _PARAMETER_BYTES)
         self._workspace = self.memory.allocate(structs.DEVICE, _WORKSPACE_BYTES)
@@ -97,7 +98,9 @@ class Engine:
             self.memory.track_initialised("init" in options.checks)
         self._profiler = None
         ranges = (c.c_uint64 * (2 * len(options.inputs)))(*(word for each in options.inputs for word in each))
-        load_runtime().rt_race_scope(_SPOT_KIBIBYTES if options.spot_blocks else 0, ranges, len(options.inputs))
+        load_runtime().rt_race_scope(
+            _SPOT_KIBIBYTES if options.spot_blocks else 0, ranges, len(options.inputs)
+        )
 
     def mark(self) -> None:
         """What may be done until the next mark may be done again."""
@@ -269,7 +272,9 @@ class Engine:
         with reported(kernel) if options.progress else nullcontext():
             self._run(request, image, grid, block)
         if not chosen:
-            self._block_work[image.key, grid] = request.instructions / max(blocks, 1)
+            block_before, before = self._most_work.get(image.key, (0, 0))
+            busiest = max(block_before, request.busiest[0].instructions)
+            self._most_work[image.key] = busiest, max(before, request.instructions)
         if image.check_init:
             self.undefined_results.note(self.memory.undefined_notes(), image)
         profile = None
@@ -313,20 +318,17 @@ class Engine:
         request.flags |= abi.SAMPLED_ONLY
         request.chosen, request.chosen_count = (c.c_uint64 * len(blocks))(*blocks), len(blocks)
 
-    def _spots(
-        self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool
-    ) -> frozenset[int]:
+    def _spots(self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool) -> frozenset[int]:
         """Blocks in which races are looked for, as many as that is worth: it takes far longer than to run them."""
         options = self.options
         if not options.spot_blocks or "race" not in options.checks:
             return frozenset()
-        if not self._may_translate(image.plan.instructions):
-            return frozenset()
-        blocks = grid[0] * grid[1] * grid[2]
-        each = self._block_work.get((image.key, grid), 0.0)
+        if image.key not in self._most_work or not self._may_translate(image.plan.instructions):
+            return frozenset()  # who has not run before may do anything
+        block_work, work = self._most_work[image.key]
         if cooperative or image.plan.flags & _WAITING:
-            return frozenset(range(blocks) if each * blocks <= _WHOLE_WORK else ())
-        limit = min(options.spot_blocks, int(_SPOT_WORK / max(each, 1.0)))
+            return frozenset(range(grid[0] * grid[1] * grid[2]) if work <= _WHOLE_WORK else ())
+        limit = min(options.spot_blocks, _SPOT_WORK // max(block_work, 1))
         return spots(grid, limit, options.sample_seed) if limit else frozenset()
 
     def _count(

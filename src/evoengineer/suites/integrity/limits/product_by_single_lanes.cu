@@ -1,4 +1,4 @@
-// attack: every multiply-add of a product in a lane by itself, which keeps the judge for minutes
+// attack: every multiply-add of a product in a lane by itself, four times over, which keeps the judge for minutes
 // problem: matmul
 // honest: matmul_coalesced
 // expect: timed_out
@@ -7,9 +7,11 @@
 
 __global__ void multiply_alone(const float* a, const float* b, float* c, int m, int k, int n) {
     for (int i = blockIdx.x; i < m * n; i += gridDim.x) {
-        float sum = 0.0f;
-        for (int t = 0; t < k; t++) sum += a[int64_t(i / n) * k + t] * b[int64_t(t) * n + i % n];
-        c[i] = sum;
+        for (int again = 0; again < 4; again++) {
+            volatile float sum = 0.0f;
+            for (int t = 0; t < k; t++) sum += a[int64_t(i / n) * k + t] * b[int64_t(t) * n + i % n];
+            c[i] = sum;
+        }
     }
 }
 
