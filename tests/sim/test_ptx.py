@@ -156,6 +156,37 @@ def test_registers_defined_through_each_other_are_found_varying() -> None:
     assert forms["%r2"] is None
 
 
+def test_bits_of_a_thread_index_have_segments() -> None:
+    text = "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 4; and.b32 %r3, %r1, 15; shr.u32 %r4, %r1, 5; shl.b32 %r5, %r3, 3;"
+    forms = forms_of(text, (64, 1, 1))
+    assert [forms[f"%r{i}"] for i in (2, 3, 4, 5)] == [Form(2, 0), Form(2, 1), UNIFORM, Form(2, 8)]
+    assert forms_of(text, (48, 1, 1))["%r3"] is None  # a warp may begin in the middle of a row
+    assert forms_of(text, (16, 4, 1))["%r3"] == Form(2, 1)
+
+
+def test_a_signed_quotient_needs_the_sign_to_be_known() -> None:
+    text = "shr.s32 %r2, %r1, 31; shr.u32 %r3, %r2, 28; add.s32 %r4, %r1, %r3; shr.s32 %r5, %r4, 4;"
+    assert forms_of(f"mov.u32 %r1, %tid.x; {text}", (64, 1, 1))["%r5"] == Form(2, 0)
+    forms = forms_of(f"mov.u32 %r6, %tid.x; ld.param.u32 %r7, [n]; sub.s32 %r1, %r6, %r7; {text}", (64, 1, 1))
+    assert forms["%r5"] is None
+
+
+def test_a_counter_in_a_loop_has_no_bound() -> None:
+    forms = forms_of(
+        "mov.u32 %r1, 0;\n$L1: add.s32 %r1, %r1, 32; shr.s32 %r2, %r1, 31; @%p1 bra $L1;", (64, 1, 1)
+    )
+    assert forms["%r1"] == UNIFORM
+    assert forms["%r2"] == UNIFORM
+    assert (forms["%r1"].align, forms["%r2"].align) == (32, 1)  # type: ignore[union-attr]
+
+
+def test_linear_values_that_may_wrap_are_widened_as_vectors_only_if_bits_made_them() -> None:
+    text = "mov.u32 %r1, %tid.x; ld.param.u32 %r9, [n]; and.b32 %r2, %r1, 15; add.s32 %r3, %r2, %r9;"
+    forms = forms_of(f"{text} cvt.s64.s32 %rd1, %r3; cvt.u64.u32 %rd2, %r2; add.s32 %r4, %r1, %r9;"
+                     " cvt.s64.s32 %rd3, %r4;", (64, 1, 1))  # fmt: skip
+    assert (forms["%rd1"], forms["%rd2"], forms["%rd3"]) == (None, Form(2, 1), Form(1, 1))
+
+
 def test_carry_is_never_taken_for_uniform() -> None:
     assert forms_of("addc.u32 %r1, 0, 0;", (64, 1, 1))["%r1"] is None
 
