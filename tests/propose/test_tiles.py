@@ -18,6 +18,7 @@ from evoengineer.propose.rewriter.tile import Schedule, Split, analysed, tiled
 from evoengineer.propose.rewriter.tiling import Tiling
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels, only_launch
+from evoengineer.propose.syntax.knobs import allowed
 from evoengineer.propose.syntax.nest import nest_of
 from evoengineer.propose.syntax.tree import NotUnderstood, parse, walk
 
@@ -118,6 +119,9 @@ def test_groups_share_what_all_their_outputs_read() -> None:
     sides = (Split("column", 32, 1), Split("filter", 1, 8, adjacent=True))
     text = tiled(source, nest, found, Schedule(sides))
     assert "(s.group_filters) % CONV_TRANSPOSE2D_TILED_FILTER_TILE == 0" in text
+    text = tiled(source, nest, found, Schedule(sides, assumed=(("s.group_filters", 16),)))
+    assert allowed(text, {"CONV_TRANSPOSE2D_TILED_FILTER_EACH": 4})
+    assert not allowed(text, {"CONV_TRANSPOSE2D_TILED_FILTER_EACH": 6})
 
 
 def test_a_part_of_an_index_over_several_dimensions_is_no_group() -> None:

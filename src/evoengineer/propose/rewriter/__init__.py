@@ -97,7 +97,10 @@ class Rewriter:
                 if second is not None:
                     return [base, second]
             return repeated[:1]
-        if random.random() < 0.3:
+        known_well = any(each.name.partition(":")[0] == first.rewrite.name for each in tried)
+        if (
+            random.random() < 0.3 and known_well
+        ):  # by itself first: what does not pay should not hide what does
             second = self._step(request, first.change.source, tried, asked, known, random, [], fresh=False)
             if second is not None and second.rewrite is not first.rewrite:
                 return [first, second]

@@ -265,6 +265,13 @@ class Staging:
             f"; ++{step}) {{\n{counter}{tests}{body}{deeper}}}\n",
         )
         sync, following = f"{deeper}__syncthreads();\n", f"{block} + {self.step}"
+        if masks:  # few steps, where not every output takes part: short code rather than fast code
+            last = f"min(static_cast<{loop.type}>({self.step}), static_cast<{loop.type}>({end} - {block}))"
+            return "".join([
+                f"{pad}for ({loop.type} {block} = {first}; {block} < {end}; {block} += {self.step}) {{\n{sync}",
+                *(each.fill(deeper, block, end) for each in filling),
+                f"{sync}{deeper}#pragma unroll 1\n{last.join(compute)}{pad}}}\n",
+            ])  # fmt: skip
         loads = "".join(each.load(deeper + STEP, block) for each in filling)
         loads_next = "".join(each.load(deeper + STEP, f"({following})") for each in filling)
         return "".join([

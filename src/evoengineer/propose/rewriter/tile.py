@@ -243,6 +243,11 @@ class _Printer:
             f'static_assert({self.threads} >= 32 && {self.threads} <= 1024, "threads of a block");\n',
             f'static_assert({each} <= 128, "outputs of a thread");\n',
         ]
+        numbers = {name: place for place, (name, _) in enumerate(self.schedule.assumed, 1)}
+        for group in dict.fromkeys(self.found.groups.values()):
+            if group.dim in self.sides and group.size in numbers:  # else only the launch can tell
+                size, tile = f"{self.stem}_ASSUMED_{numbers[group.size]}", self.constant(group.dim, "TILE")
+                lines.append(f'static_assert({size} % {tile} == 0, "tiles within groups");\n')
         if self.shared:
             lines.append(
                 f'static_assert({" + ".join(self.shared)} <= {_SHARED_BYTES}, "shared memory of a block");\n'
