@@ -392,6 +392,12 @@ def test_a_file_that_is_no_archive_at_all(capsys: pytest.CaptureFixture[str], tm
     assert "archive check" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("place", ["", ".", "/", ".."])
+def test_an_archive_without_a_name_is_not_recovered(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["archive", "recover", "--archive", place]) == 2
+    assert "no such file" in capsys.readouterr().err
+
+
 # -- places ------------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -124,7 +125,9 @@ def _tell_of_builds() -> None:
     native_build.on_build = tell
 
 
-def _dispatch(words: list[str]) -> int:
+@cache
+def _parser() -> Parser:
+    """All commands. Made once in a process: that takes longer than many a command."""
     from evoengineer.cli import (
         archive,
         bench,
@@ -157,11 +160,18 @@ def _dispatch(words: list[str]) -> int:
     suite.add_commands(groups)
     sim.add_commands(groups)
     doctor.add_commands(groups)
+    return parser
+
+
+def _dispatch(words: list[str]) -> int:
+    from evoengineer.cli.sim import split_arguments
+
+    parser = _parser()
     if not words:
         parser.print_help()
         return 0
     _tell_of_builds()
-    own, program_arguments = sim.split_arguments(words)
+    own, program_arguments = split_arguments(words)
     options, rest = parser.parse_known_args(own)
     options.program_arguments = program_arguments
     _place_rest(options, rest)

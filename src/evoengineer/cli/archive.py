@@ -55,7 +55,7 @@ def recover_command(options: argparse.Namespace) -> int:
     from evoengineer.experiment.evolving import archive_file
 
     path = archive_file(options.archive)
-    output = options.output or path.with_name(f"{path.stem}-recovered{path.suffix}")
+    output = options.output or path.parent / f"{path.stem}-recovered{path.suffix}"
     found = recover(path, output)
     print(
         f"{output}: {', '.join(f'{count} {table}' for table, count in found.rows.items() if count) or 'nothing'}"
