@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -18,8 +19,12 @@ from evoengineer.kernel import build as build_module
 from evoengineer.kernel import support
 from evoengineer.kernel.build import Build, BuildFailure, build_kernel
 from evoengineer.kernel.command import BuildLimits, Command, Finished, run_plain
+from evoengineer.kernel.identity import embedded_ptx
 from evoengineer.kernel.support import header_folders, support_archive
+from evoengineer.sim.ptx.fatbin import MAGIC, ptx_of
+from evoengineer.sim.timing import ptxas
 from evoengineer.toolchain.compilers import find_toolchain
+from evoengineer.toolchain.elf import read_sections
 
 ADD = """#include <torch/extension.h>
 __global__ void add(const float* a, const float* b, float* c, int n) {
@@ -386,3 +391,44 @@ def test_a_header_of_curand_that_is_nowhere_is_named_with_the_package(
     found = failed("#include <curand_kernel.h>\n" + SMALL % 77)
     assert found.outcome == "compile_error"
     assert "pip install nvidia-curand" in found.text
+
+
+def test_ptxas_runs_once_for_a_build_and_the_simulated_gpu(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = built(ADD)
+    image = next(
+        section.data for section in read_sections(build.library.read_bytes()) if section.name == ".nv_fatbin"
+    )
+
+    def run(*_: object) -> tuple[str, bytes]:
+        raise AssertionError("ptxas runs again")
+
+    monkeypatch.setattr(ptxas, "_run_ptxas", run)
+    texts = [ptx_of(image[at:], 89) for at in positions(image, MAGIC.to_bytes(4, "little"))]
+    own = next(text for text in texts if text is not None and "_Z3addPKfS0_Pfi" in text)
+    assembly = ptxas.Assembler(own, 89).result()
+    assert assembly.cubin
+    assert assembly.resources["_Z3addPKfS0_Pfi"].registers == build.resources[0].registers
+
+
+def positions(data: bytes, wanted: bytes) -> list[int]:
+    return [match.start() for match in re.finditer(re.escape(wanted), data)]
+
+
+def test_a_text_is_the_embedded_one_but_for_comments_and_white_space() -> None:
+    build = built(ADD)
+    data = build.library.read_bytes()
+    image = next(
+        data[at:]
+        for at in positions(data, MAGIC.to_bytes(4, "little"))
+        if b"_Z3addPKfS0_Pfi" in data[at : at + 4096]
+    )
+    size = sum(struct.unpack_from("<HQ", image, 6))
+    ptx = build.ptx.read_text()
+    assert embedded_ptx(image[:size], ptx) is not None
+    assert embedded_ptx(image[:size], ptx.replace("add.f32", "sub.f32")) is None
+    assert (
+        embedded_ptx(image[:size], ptx.replace("\tret;", "\t/* // */ ret;")) is None
+    )  # it may hide something
+    assert embedded_ptx(image[:size], ptx + "\n// more\nret;") is None

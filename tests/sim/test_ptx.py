@@ -1,9 +1,12 @@
 """Reading PTX: modules, bodies, scopes, blocks, forms of values."""
 
+from collections.abc import Callable
+
 import pytest
 
 from evoengineer.errors import PtxError
-from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, join, special_form
+from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, join, linear_form, special_form
+from evoengineer.sim.codegen.steps import linear
 from evoengineer.sim.ptx.body import parse_body
 from evoengineer.sim.ptx.flow import build_flow, destinations, reachability, sources
 from evoengineer.sim.ptx.model import Addr, Body, Imm, Pair, Reg, Sym, Vec
@@ -132,16 +135,16 @@ def forms_of(text: str, shape: tuple[int, int, int]) -> dict[str, Form | None]:
 
 
 def test_thread_index_forms_follow_the_block_shape() -> None:
-    assert special_form("%tid.x", (64, 2, 1)) == Form(1, 1)
+    assert special_form("%tid.x", (64, 2, 1)) == linear_form(1, 1)
     assert special_form("%tid.y", (64, 2, 1)) == UNIFORM
-    assert special_form("%tid.x", (16, 16, 1)) == Form(2, 1)
-    assert special_form("%tid.y", (16, 16, 1)) == Form(2, 0)
+    assert special_form("%tid.x", (16, 16, 1)) == Form(1, linear(2, 1))
+    assert special_form("%tid.y", (16, 16, 1)) == Form(2)
     assert special_form("%tid.x", (20, 5, 1)) is None
 
 
 def test_addresses_of_neighbouring_lanes_are_linear() -> None:
     text = "mov.u32 %r1, %tid.x; mad.lo.s32 %r2, %r9, 64, %r1; mul.wide.s32 %rd1, %r2, 4; add.s64 %rd2, %rd3, %rd1;"
-    assert forms_of(text, (64, 1, 1))["%rd2"] == Form(1, 4)
+    assert forms_of(text, (64, 1, 1))["%rd2"] == linear_form(1, 4)
 
 
 def test_a_product_with_an_unknown_factor_is_not_linear() -> None:
@@ -156,17 +159,32 @@ def test_registers_defined_through_each_other_are_found_varying() -> None:
     assert forms["%r2"] is None
 
 
-def test_bits_of_a_thread_index_have_segments() -> None:
+def every_lane(step: Callable[[int], int]) -> Form:
+    return Form(1, tuple(map(step, range(32))))
+
+
+def test_bits_of_a_thread_index_are_a_base_and_steps() -> None:
     text = "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 4; and.b32 %r3, %r1, 15; shr.u32 %r4, %r1, 5; shl.b32 %r5, %r3, 3;"
     forms = forms_of(text, (64, 1, 1))
-    assert [forms[f"%r{i}"] for i in (2, 3, 4, 5)] == [Form(2, 0), Form(2, 1), UNIFORM, Form(2, 8)]
+    assert [forms[f"%r{i}"] for i in (2, 3, 4, 5)] == [
+        every_lane(lambda lane: lane // 16),
+        every_lane(lambda lane: lane % 16),
+        UNIFORM,
+        every_lane(lambda lane: lane % 16 * 8),
+    ]
     assert forms_of(text, (48, 1, 1))["%r3"] is None  # a warp may begin in the middle of a row
-    assert forms_of(text, (16, 4, 1))["%r3"] == Form(2, 1)
+    assert forms_of(text, (16, 4, 1))["%r3"] == every_lane(lambda lane: lane % 16)
+
+
+def test_a_row_times_an_unknown_width_has_a_scalar_for_each_row_of_the_warp() -> None:
+    text = "mov.u32 %r1, %tid.x; ld.param.u32 %r9, [n]; shr.u32 %r2, %r1, 4; mul.lo.s32 %r3, %r2, %r9;"
+    forms = forms_of(f"{text} and.b32 %r4, %r1, 1; mul.lo.s32 %r5, %r4, %r9;", (64, 1, 1))
+    assert (forms["%r3"], forms["%r5"]) == (Form(2), None)
 
 
 def test_a_signed_quotient_needs_the_sign_to_be_known() -> None:
     text = "shr.s32 %r2, %r1, 31; shr.u32 %r3, %r2, 28; add.s32 %r4, %r1, %r3; shr.s32 %r5, %r4, 4;"
-    assert forms_of(f"mov.u32 %r1, %tid.x; {text}", (64, 1, 1))["%r5"] == Form(2, 0)
+    assert forms_of(f"mov.u32 %r1, %tid.x; {text}", (64, 1, 1))["%r5"] == every_lane(lambda lane: lane // 16)
     forms = forms_of(f"mov.u32 %r6, %tid.x; ld.param.u32 %r7, [n]; sub.s32 %r1, %r6, %r7; {text}", (64, 1, 1))
     assert forms["%r5"] is None
 
@@ -184,7 +202,11 @@ def test_linear_values_that_may_wrap_are_widened_as_vectors_only_if_bits_made_th
     text = "mov.u32 %r1, %tid.x; ld.param.u32 %r9, [n]; and.b32 %r2, %r1, 15; add.s32 %r3, %r2, %r9;"
     forms = forms_of(f"{text} cvt.s64.s32 %rd1, %r3; cvt.u64.u32 %rd2, %r2; add.s32 %r4, %r1, %r9;"
                      " cvt.s64.s32 %rd3, %r4;", (64, 1, 1))  # fmt: skip
-    assert (forms["%rd1"], forms["%rd2"], forms["%rd3"]) == (None, Form(2, 1), Form(1, 1))
+    assert (forms["%rd1"], forms["%rd2"], forms["%rd3"]) == (
+        None,
+        every_lane(lambda lane: lane % 16),
+        linear_form(1, 1),
+    )
 
 
 def test_carry_is_never_taken_for_uniform() -> None:
@@ -192,6 +214,7 @@ def test_carry_is_never_taken_for_uniform() -> None:
 
 
 def test_join() -> None:
-    assert join(Form(1, 4), Form(2, 4)) == Form(2, 4)
-    assert join(Form(1, 4), Form(1, 0)) is None
+    assert join(linear_form(1, 4), linear_form(2, 4)) == linear_form(2, 4)
+    assert join(linear_form(1, 4), Form(1)) is None
+    assert join(Form(1, tuple(lane // 16 for lane in range(32))), Form(1)) == Form(2)
     assert join(None, UNIFORM) is None

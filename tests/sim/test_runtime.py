@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from evoengineer.sim.codegen import abi
+from evoengineer.sim.codegen.steps import linear
 from evoengineer.sim.runtime import native, structs
 
 HERE = Path(__file__).parent
@@ -78,7 +79,9 @@ class Runner:
             info.first_conversion, info.conversions = len(conversions), len(b.conversions)
             info.barrier_pred, info.site, info.instructions = b.predicate, WORD_STORE, 10
             for scalar, vector, size, segments, stride in b.conversions:
-                conversions.append(structs.Conversion(scalar, vector, size, segments, 0, 0, stride))
+                steps = (c.c_int64 * 32)(*linear(segments, stride))
+                fn.keep.append(steps)
+                conversions.append(structs.Conversion(scalar, vector, size, segments, 0, 0, steps))
         count = len(fn.blocks)
         reach = (c.c_uint64 * count)()
         for start in range(count):

@@ -47,6 +47,20 @@ KERNEL strided(const int* in, int* out, int n) {  // rows of tiles, every third 
     __syncthreads();
     out[blockIdx.x * 256 + t] = a.x + a.y * 3 + a.z * 5 + b.w + d.x + d.y * 7 + e + f + tile[t % 64].x + tile[t % 64].w;
 }
+KERNEL paired(const int* in, int* out, int n) {  // lanes in pairs, a warp's quarters, swizzles; rows that nobody knows
+    __shared__ int4 tile[512];
+    int t = thread(), row = t % 2 + t / 32 % 4 * 2, column = t / 2 % 16, lane = t % 32;
+    for (int i = t; i < 512; i += blockDim.x * blockDim.y) tile[i] = make_int4(in[i % 256], i, in[(i + n) % 256], t);
+    __syncthreads();
+    int4 a = tile[column * 4 + 1], b = tile[row * 3 + n], d = tile[(lane ^ 5) + lane / 8 * 2];
+    int2 e = ((int2*)tile)[(lane & 12) * 3 + 7];
+    int f = ((int*)tile)[(lane | 6) * 2 + n], g = ((int*)tile)[512 - (lane & 21) * 4], h = in[row * n + column];
+    __syncthreads();
+    tile[column * 2 + t % 2] = make_int4(a.x + b.y, d.z, e.x, g);
+    ((int*)tile)[256 + (lane ^ 9) + t / 32 * 32] = f + h;
+    __syncthreads();
+    out[blockIdx.x * 256 + t] = a.w + b.x * 3 + d.y * 5 + e.y + f + g + h * 7 + tile[t % 64].x + tile[t % 64].z;
+}
 KERNEL guarded(const int* in, int* out, int n) {  // a scalar by its bits is changed by some of the lanes
     int t = thread(), row = t / 16, k = 0;
     if (in[t % 128] % 2) { row += n; k = row * 2; }
@@ -81,7 +95,7 @@ KERNEL beyond(const int* in, int* out, int n) {  // the last lanes of a row read
     out[thread()] = in[thread() % 16 * 17 + n];
 }
 """
-RIGHT = ("bits", "strided", "guarded", "tiled")
+RIGHT = ("bits", "strided", "paired", "guarded", "tiled")
 SHAPES = [(64, 1, 1), (16, 8, 1), (8, 4, 2), (4, 16, 1), (1, 64, 1), (100, 1, 1), (16, 5, 1), (24, 4, 1)]
 N = 3
 

@@ -23,13 +23,14 @@ from evoengineer.files import Folders, digest, private_folder, scratch_folder
 from evoengineer.kernel.command import BuildLimits, Command, Runner, run_plain
 from evoengineer.kernel.diagnostics import Diagnostic, parse, prompt_text, without_paths
 from evoengineer.kernel.forbidden import forbidden_in, forbidden_in_text, foreign_includes
-from evoengineer.kernel.identity import build_id
+from evoengineer.kernel.identity import build_id, embedded_ptx
 from evoengineer.kernel.program import REMOVED_CALLS
 from evoengineer.kernel.resources import KernelResources, parse_resources
 from evoengineer.kernel.steps import MODULE_ID, Steps, nvcc_steps
 from evoengineer.kernel.support import header_folders, headers_digest, support_archive
 from evoengineer.kernel.text import NO_HALF_OPERATORS, Kernel, with_half_operators
 from evoengineer.kernel.words import needs_of
+from evoengineer.sim.timing.ptxas import OPTIONS, keep_assembly
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
 from evoengineer.toolchain.curand import HINT as CURAND_HINT
 from evoengineer.toolchain.curand import curand_folders, includes_curand
@@ -185,6 +186,8 @@ class _Compilation:
         host_object = (work / "kernel.o").read_bytes()
         ptx = (work / "kernel.ptx").read_text(encoding="utf-8", errors="replace")
         library = (work / "kernel.so").read_bytes()
+        if self.target == "sim":
+            self._keep_assembly(ptx, logs["ptxas"], limits)
         log = without_paths("".join(logs[name] for name in ("host", "compile", "link")))
         return Build(
             build_id(ptx, host_object),
@@ -198,6 +201,13 @@ class _Compilation:
             log,
             seconds,
         )
+
+    def _keep_assembly(self, ptx: str, said: str, limits: BuildLimits) -> None:
+        """What ptxas made of the text is what the simulated GPU will ask it for."""
+        fat, cubin = self.work / "kernel.fatbin", self.work / "kernel.cubin"
+        embedded = embedded_ptx(fat.read_bytes(), ptx) if fat.exists() else None
+        if embedded is not None and len(said) < limits.log_bytes:
+            keep_assembly(embedded, self.sm, said, cubin.read_bytes())
 
     def _failed(self, logs: dict[str, str], code: int, seconds: float) -> BuildFailure:
         """The host half sees every error; the device half repeats most of them, and adds its own."""
@@ -239,7 +249,8 @@ class _Compilation:
             else f"{whole} > host.log 2>&1 || exit $?\n"
         )
         ptxas = (
-            f"{shlex.quote(str(toolkit.ptxas()))} -v -arch=sm_{sm} kernel.ptx -o kernel.cubin > ptxas.log 2>&1"
+            f"{shlex.quote(str(toolkit.ptxas()))} {shlex.join(OPTIONS)} -arch=sm_{sm} kernel.ptx -o kernel.cubin"
+            " > ptxas.log 2>&1"
             if self.target == "sim"
             else ":"
         )

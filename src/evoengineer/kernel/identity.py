@@ -83,6 +83,19 @@ def _holds(image: bytes, ptx: str) -> bool:
     return embedded is not None and _tight(embedded) == _tight(ptx)
 
 
+def embedded_ptx(image: bytes, ptx: str) -> str | None:
+    """The text of a fat binary, if it is this one line by line but for comments and white space: ptxas makes the same
+    of both."""
+    embedded = only_ptx(image)
+    alike = embedded is not None and "/*" not in ptx and _bare_lines(embedded) == _bare_lines(ptx)
+    return embedded if alike else None
+
+
+def _bare_lines(ptx: str) -> list[str]:
+    lines = (line if '"' in line else _COMMENT.sub("", line) for line in ptx.rstrip().split("\n"))
+    return ["".join(line.split()) for line in lines]
+
+
 def _tight(ptx: str) -> list[str]:
     return ["".join(line.split()) for line in device_lines(ptx)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evoengineer.sim.codegen.emitter import Emitter, Val
-from evoengineer.sim.codegen.forms import bits_of_linear
+from evoengineer.sim.codegen.forms import bits_of_steps
 from evoengineer.sim.codegen.integer import operand_type, times
 from evoengineer.sim.ptx.model import Imm, Instr
 
@@ -21,7 +21,7 @@ def logic(e: Emitter, instr: Instr) -> None:
             f"zext {e.t(n, 'i1')} {e.ins(f'icmp eq {e.t(n, ty)} {x}, {e.k(n, ty, 0)}')} to {e.t(n, ty)}")))  # fmt: skip
         return
     a, b = e.read(instr.args[1], bits), e.read(instr.args[2], bits)
-    part = _bits_of_linear(e, instr, a, instr.op, b.names[0])
+    part = _bits_of_steps(e, instr, a, instr.op, b.names[0])
     e.write(
         instr.args[0],
         part
@@ -29,11 +29,11 @@ def logic(e: Emitter, instr: Instr) -> None:
     )
 
 
-def _bits_of_linear(e: Emitter, instr: Instr, a: Val, word: str, constant: str) -> Val | None:
-    """The bits of a linear value by scalars alone, where forms.py says that they are linear or flat, too."""
-    if a.form is None or not a.form.stride or e.unit.force_vectors:
+def _bits_of_steps(e: Emitter, instr: Instr, a: Val, word: str, constant: str) -> Val | None:
+    """The bits of a base and steps by scalars alone, where forms.py says that they are again a base and steps."""
+    if a.form is None or e.unit.force_vectors:
         return None
-    form = bits_of_linear(instr, a.form)
+    form = bits_of_steps(instr, a.form)
     if form is None:
         return None
     a, ty = e.refine(a, form.segments), f"i{a.bits}"
@@ -55,7 +55,7 @@ def shift(e: Emitter, instr: Instr) -> None:
         if word == "shl" and e.linear(a):
             e.write(instr.args[0], times(e, a, e.constant(1 << count, bits)))
             return
-        part = _bits_of_linear(e, instr, a, word, str(count))
+        part = _bits_of_steps(e, instr, a, word, str(count))
         e.write(
             instr.args[0],
             part

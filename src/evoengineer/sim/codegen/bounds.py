@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from evoengineer.sim.codegen import abi, races
 from evoengineer.sim.codegen.emitter import Emitter, Val
-from evoengineer.sim.codegen.forms import Form
+from evoengineer.sim.codegen.forms import linear_form
 from evoengineer.sim.codegen.integer import plus
 from evoengineer.sim.ptx.flow import Block, destinations
 from evoengineer.sim.ptx.model import Addr, Instr, Reg, Sym
@@ -63,14 +63,15 @@ def _check_group(e: Emitter, group: CheckGroup, instr: Instr, where: Val, bytes_
     shared_site = len(sites)
     lanes = 32 // where.form.segments if where.form is not None and where.form.stride == bytes_ else 1
     scalar = where.form is not None and _in_order(e, where, info.align)
-    reach = where.form.stride * (where.form.lanes - 1) if where.form is not None and scalar else 0
-    span = group.high - group.low + bytes_ + reach
+    steps = where.form.steps if where.form is not None and scalar else (0,)
+    span = group.high - group.low + bytes_ + max(steps) - min(steps)
     sites.append(replace(info, bytes=span, lanes=1))
     for member, _ in group.members:
         number = e.unit.sites[id(member)]
         sites[number] = replace(sites[number], lanes=lanes)
     first = group.members[0][1]
-    start = plus(e, where, e.constant(group.low - first, 64)) if group.low != first else where
+    low = group.low - first + min(steps)
+    start = plus(e, where, e.constant(low, 64)) if low else where
     if scalar:
         good = ""
         for name in start.names:
@@ -101,10 +102,8 @@ def _check_group(e: Emitter, group: CheckGroup, instr: Instr, where: Val, bytes_
 
 
 def _in_order(e: Emitter, where: Val, align: int) -> bool:
-    """Do the addresses of a segment's lanes ascend, so that its first and last tell of all; and are all as well
-    aligned as the first?"""
-    form = where.form
-    return form is not None and form.stride >= 0 and form.stride % align == 0 and e.mask is None
+    """Do the lowest and the highest address of a segment tell of all, because all are as well aligned as its first?"""
+    return where.form is not None and e.mask is None and not any(step % align for step in where.form.steps)
 
 
 def _inside(e: Emitter, site: int, name: str, align: int) -> str:
@@ -171,7 +170,7 @@ def _check_local(e: Emitter, instr: Instr, site: int, where: Val, bytes_: int, a
         offset = e.unit.local_offsets[operand.base.name] + operand.base.offset + operand.offset
         if 0 <= offset <= size - bytes_ and offset % align == 0:
             return
-    lanes = Val(64, Form(1, size), [e.warp_field(abi.LOCAL_BASE, "i64")], "i64")
+    lanes = Val(64, linear_form(1, size), [e.warp_field(abi.LOCAL_BASE, "i64")], "i64")
     offsets = plus(e, where, lanes, "sub")
     last = (size - bytes_) // align
     turn = align.bit_length() - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evoengineer.errors import PtxError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.emitter import Emitter, Val
-from evoengineer.sim.codegen.forms import Form
+from evoengineer.sim.codegen.forms import linear_form
 from evoengineer.sim.codegen.memory import load, store
 from evoengineer.sim.ptx.flow import Block
 from evoengineer.sim.ptx.model import Instr, Reg, Sym
@@ -82,14 +82,14 @@ def _builtin(e: Emitter, instr: Instr, name: str, buffers: CallBuffers, site: tu
             raise PtxError(f"`{instr.text}`: {name} takes other parameters")
         pointer, stride = buffers.at[instr.params[i]]
         base = e.ins(f"ptrtoint ptr {pointer} to i64")
-        return "ptr", e.spill(load(e, Val(64, Form(1, stride), [base], "i64"), bytes_, 1)[0])
+        return "ptr", e.spill(load(e, Val(64, linear_form(1, stride), [base], "i64"), bytes_, 1)[0])
 
     def give(val: Val) -> None:
         if not instr.returns or e.unit.body.call_params[instr.returns[0]].bytes < val.bits // 8:
             raise PtxError(f"`{instr.text}`: {name} returns something else")
         pointer, stride = buffers.at[instr.returns[0]]
         base = e.ins(f"ptrtoint ptr {pointer} to i64")
-        store(e, Val(64, Form(1, stride), [base], "i64"), [val], val.bits // 8)
+        store(e, Val(64, linear_form(1, stride), [base], "i64"), [val], val.bits // 8)
 
     head = [("ptr", "%w"), ("i32", e.active_bits())]
     e.set_warp_field(abi.SITE, "i32", site[1])

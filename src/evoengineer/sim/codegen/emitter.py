@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from evoengineer.errors import PtxError, UnsupportedError
 from evoengineer.sim.codegen import abi
-from evoengineer.sim.codegen.forms import UNIFORM, Form, special_form
+from evoengineer.sim.codegen.forms import UNIFORM, Form, flat_segments, special_form
+from evoengineer.sim.codegen.steps import Steps, firsts, refined
 from evoengineer.sim.codegen.unit import FunctionUnit
 from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Instr, Not, Operand, Reg, Sym
 
@@ -47,7 +48,7 @@ class Val:
     @property
     def flat(self) -> bool:
         """Is it made of scalars alone, one per segment, with nothing added per lane?"""
-        return self.form is not None and self.form.stride == 0
+        return self.form is not None and self.form.flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Emitter:
         self.env: dict[str, Val] = {}
         self.written: set[str] = set()
         self.casts: dict[tuple[str, str, int], str] = {}
-        self.splats: dict[tuple[str, ...], str] = {}
+        self.splats: dict[tuple[str | Steps, ...], str] = {}
         self.strings: list[str] = []
         self.block_index = 0
         self.effects = False  # has the block done something that must not be done twice?
@@ -215,28 +216,28 @@ class Emitter:
         type_ = type_ or f"i{val.bits}"
         if val.form is None:
             return self.cast(val.names[0], val.type, type_, 32)
-        key = (type_, str(val.form.stride), *val.names)
+        key: tuple[str | Steps, ...] = (type_, val.form.steps, *val.names)
         if key not in self.splats:
             self.splats[key] = self._spread(val, type_)
         return self.splats[key]
 
     def _spread(self, val: Val, type_: str) -> str:
         assert val.form is not None
-        kind, stride, count = f"i{val.bits}", val.form.stride, len(val.names)
-        if val.const is not None and stride == 0:
+        kind, flat, count = f"i{val.bits}", val.flat, len(val.names)
+        if val.const is not None and flat:
             const = f"splat ({kind} {val.names[0]})"
             return const if type_ == kind else self.ins(f"bitcast <32 x {kind}> {const} to <32 x {type_}>")
         lane = 32 // count
-        source = val.type if stride == 0 else kind
+        source = val.type if flat else kind
         vec = "poison"
         for i, name in enumerate(val.names):
             name = self.cast(name, val.type, source, 1)
             vec = self.ins(f"insertelement <32 x {source}> {vec}, {source} {name}, i64 {i}")
         index = ", ".join(f"i32 {i // lane}" for i in range(32))
         vec = self.ins(f"shufflevector <32 x {source}> {vec}, <32 x {source}> poison, <32 x i32> <{index}>")
-        if stride:
+        if not flat:
             half = 1 << (val.bits - 1)
-            steps = (((i % lane) * stride + half) % (2 * half) - half for i in range(32))
+            steps = ((step + half) % (2 * half) - half for step in val.form.steps)
             vec = self.ins(f"add <32 x {kind}> {vec}, <{', '.join(f'{kind} {s}' for s in steps)}>")
         return self.cast(vec, source, type_, 32)
 
@@ -245,13 +246,11 @@ class Emitter:
         assert val.form is not None
         if val.form.segments == segments:
             return val
-        old, stride = val.form.segments, val.form.stride
-        names = []
-        for i in range(segments):
-            name = self.cast(val.names[i * old // segments], val.type, f"i{val.bits}", 1)
-            step = (i % (segments // old)) * (32 // segments) * stride
+        form, names = val.form.refined(segments), []
+        for i, step in enumerate(firsts(val.form.steps, segments)):
+            name = self.cast(val.names[i * val.form.segments // segments], val.type, f"i{val.bits}", 1)
             names.append(self.ins(f"add i{val.bits} {name}, {step}") if step else name)
-        return Val(val.bits, Form(segments, stride), names, f"i{val.bits}")
+        return Val(val.bits, form, names, f"i{val.bits}")
 
     # -- operands --------------------------------------------------------------------------------
 
@@ -361,11 +360,16 @@ class Emitter:
         if bits != val.bits:
             val = self.resize(val, bits)
         known = self.unit.forms.get(operand.name) if self.fast else None
-        if known is not None and val.form is not None and val.form.stride == known.stride != 0:
+        if known is not None and val.form is not None and self._like(val.form, known):
             val = self.refine(val, known.segments)
             val = Val(val.bits, known, val.names, val.type)  # which knows more of it
         self.env[operand.name] = val
         self.written.add(operand.name)
+
+    @staticmethod
+    def _like(form: Form, known: Form) -> bool:
+        """Is it the known form once it has as many segments?"""
+        return form.segments <= known.segments and refined(form.steps, known.segments) == known.steps
 
     def store_slots(self, live_out: set[str]) -> None:
         """At the end of a block: put what lives on into the frame."""
@@ -377,7 +381,7 @@ class Emitter:
         form = self.slot_form(name)
         if form is None:
             return [self.vector(val)]
-        if val.form is None and form.stride == 0:  # done by the runtime on vectors, though uniform
+        if val.form is None and form.flat:  # done by the runtime on vectors, though uniform
             picks = [
                 self.ins(
                     f"extractelement <32 x {val.type}> {val.names[0]}, i32 {self._a_lane(i, form.segments)}"
@@ -386,8 +390,8 @@ class Emitter:
             ]
             val = Val(val.bits, form, picks, val.type)
         assert val.form is not None, (name, val, form, self.where())
-        assert val.form.stride == form.stride, (name, val, form, self.where())
         val = self.refine(val, form.segments)
+        assert val.form == form, (name, val, form, self.where())
         return [self.cast(part, val.type, f"i{val.bits}", 1) for part in val.names]
 
     def _a_lane(self, segment: int, segments: int) -> str:
@@ -473,17 +477,18 @@ class Emitter:
     # -- driving handlers ------------------------------------------------------------------------
 
     def alu(self, bits: int, type_: str, operands: list[tuple[Val, str]], fn: Callable[..., str]) -> Val:
-        """Apply fn(n, *names) lane by lane: on scalars when all operands are flat, else on vectors."""
-        if all(v.flat for v, _ in operands) and not self.unit.force_vectors:
-            segments = max((v.form.segments for v, _ in operands if v.form), default=1)
-            columns = [self.scalars(v, t, segments) for v, t in operands]
+        """Apply fn(n, *names) lane by lane: on scalars when few make all operands flat, else on vectors."""
+        forms = [v.form for v, _ in operands if v.form is not None]
+        segments = flat_segments(forms) if len(forms) == len(operands) else None
+        if segments is not None and not self.unit.force_vectors:
+            columns = [self.scalars(self.refine(v, segments), t, segments) for v, t in operands]
             names = [fn(1, *(c[i] for c in columns)) for i in range(segments)]
-            return Val(bits, Form(segments, 0), names, type_)
+            return Val(bits, Form(segments), names, type_)
         return Val(bits, None, [fn(32, *(self.vector(v, t) for v, t in operands))], type_)
 
     def linear(self, val: Val) -> bool:
-        """Does it grow from lane to lane?"""
-        return val.form is not None and val.form.stride != 0
+        """Do the lanes of a segment differ by known steps?"""
+        return val.form is not None and not val.form.flat
 
     def spill(self, val: Val, type_: str = "") -> str:
         """A pointer to the 32 lanes in memory, for runtime functions."""

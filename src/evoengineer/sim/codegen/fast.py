@@ -13,8 +13,10 @@ from evoengineer.sim.codegen.translate import (
     take_reduction,
 )
 from evoengineer.sim.codegen.unit import FunctionUnit
-from evoengineer.sim.ptx.flow import Block
+from evoengineer.sim.ptx.flow import Block, outside_loops
 from evoengineer.sim.ptx.model import Reg
+
+_MUCH = 300  # instructions
 
 
 def needs_slow(unit: FunctionUnit, block: Block) -> bool:
@@ -24,7 +26,7 @@ def needs_slow(unit: FunctionUnit, block: Block) -> bool:
             return True
         if instr.op == "brx":
             form = unit.forms.get(instr.args[0].name) if isinstance(instr.args[0], Reg) else None
-            return form is None or (form.segments, form.stride) != (1, 0)
+            return form is None or not form.uniform
     head = block.warp_sync
     if head is not None:
         constant = warp.constant_members(head)
@@ -32,20 +34,33 @@ def needs_slow(unit: FunctionUnit, block: Block) -> bool:
             return constant != abi.FULL_MASK
         operand = warp.member_operand(head)
         form = unit.forms.get(operand.name) if isinstance(operand, Reg) else None
-        return form is None or (form.segments, form.stride) != (1, 0)
+        return form is None or not form.uniform
     if block.barrier is not None:
         for operand in barrier_operands(block.barrier)[:2]:
             if isinstance(operand, Reg):
                 form = unit.forms.get(operand.name)
-                if form is None or (form.segments, form.stride) != (1, 0):
+                if form is None or not form.uniform:
                     return True
     return False
+
+
+def left_out(unit: FunctionUnit) -> frozenset[int]:
+    """Blocks that FAST leaves to SLOW: those without a FAST form, and what is outside of loops, if there is much of it.
+
+    A warp runs that at most once, and often not at all (a tile at the edge). SLOW compiles what is run, and quickly.
+    """
+    blocks = unit.flow.blocks
+    slow = {block.index for block in blocks if needs_slow(unit, block)}
+    once = outside_loops(blocks)
+    if sum(len(blocks[index].instrs) for index in once) >= _MUCH and len(once) < len(blocks):
+        slow |= once
+    return frozenset(slow)
 
 
 def fast_entries(unit: FunctionUnit) -> dict[int, int]:
     """Blocks at which SLOW may hand a warp back → entry numbers (0 is the start)."""
     blocks = unit.flow.blocks
-    slow = {b.index for b in blocks if needs_slow(unit, b)}
+    slow = left_out(unit)
     before: dict[int, list[int]] = {b.index: [] for b in blocks}
     for b in blocks:
         for s in b.successors:
@@ -74,11 +89,12 @@ def fast_function(
         if number
     )
     e.do(f"switch i32 %entry, label %B0 [ {cases} ]")
+    slow = left_out(unit)
     for block in unit.flow.blocks:
         e.start_block()
         e.block_index = block.index
         e.label(f"B{block.index}")
-        if needs_slow(unit, block):
+        if block.index in slow:
             _leave(e, block.index)
             continue
         if block.warp_sync is not None and warp.constant_members(block.warp_sync) is None:

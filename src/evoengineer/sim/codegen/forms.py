@@ -1,42 +1,56 @@
 """The form of a value across the 32 lanes of a warp, and how instructions transform it.
 
-A form is `Form(segments, stride)`: lane i holds base[i // L] + stride * (i % L) with L = 32 / segments and
-one scalar base per segment. Form(1, 0) is uniform, Form(1, 4) linear (consecutive floats' addresses),
-Form(2, 0) is the row index in a 16-wide block. None stands for a varying value, held as a vector.
+A form is `Form(segments, steps)`: lane i holds base[i // L] + steps[i] with L = 32 / segments, one scalar base per
+segment and steps that are known when the kernel is translated (steps.py). `Form(1)` is uniform, `linear_form(1, 4)` the
+addresses of consecutive floats, a thread's column in a 16-wide block one base and the steps 0 … 15, 0 … 15. A row's
+index times a width that only the launch knows is `Form(2)`, one scalar for each half of the warp. None stands for a
+varying value, held as a vector.
 
 The forms are found per register, over all its definitions, by iteration to a fixed point. Because the
 FAST code runs only while all lanes are together, a value that is uniform at each definition is uniform
 everywhere: no divergence analysis is needed.
 
-A form also knows what its bases are multiples of, and how large the value gets (knowledge.py): thread indices start
-at a multiple of 32 in each warp, so `tid / 16` and `tid % 16` are no arbitrary values but have forms with more
-segments.
+A form also knows what its bases are multiples of, and how large the value gets (knowledge.py): where the steps change
+only bits that no base has, `tid / 16` and `tid % 16` are again a base and steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from evoengineer.sim.codegen.steps import (
+    FLAT,
+    Steps,
+    firsts,
+    linear,
+    minus,
+    plus,
+    refined,
+    segments_if_flat,
+    stride_of,
+    times,
+)
 from evoengineer.sim.ptx.body import VIDEO_OPS
 from evoengineer.sim.ptx.flow import destinations
 from evoengineer.sim.ptx.model import Addr, Body, Imm, Instr, Not, Operand, Pair, Reg, Sym, Vec
 
 MOST_ALIGNED = 1 << 16  # zero is a multiple of anything
 MOST_SEGMENTS = 8  # more scalars than that are no better than a vector
+MOST_LOADED = 2  # scalars that a load is worth: its value mostly meets vectors
 UNBOUNDED = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`segments` scalar bases, `stride` from lane to lane within a segment."""
+    """`segments` scalar bases, and what each lane adds to its own."""
 
     segments: int
-    stride: int
+    steps: Steps = FLAT
     align: int = field(default=1, compare=False)  # a power of two of which every base is a multiple
     most: int = field(default=UNBOUNDED, compare=False)  # in every lane, read as a number without a sign
-    # Does it rest on the bits of a linear value? Where such a value might wrap (`carries`) it is made a vector: blocks
-    # are not cut for it.
+    # Does it rest on the bits of a thread's index? Where such a value might wrap (`carries`) it is no longer kept so:
+    # blocks are not cut for it.
     cut: bool = field(default=False, compare=False)
 
     @property
@@ -45,9 +59,24 @@ class Form:
         return 32 // self.segments
 
     @property
+    def flat(self) -> bool:
+        """Do the lanes of a segment hold the same?"""
+        return self.steps == FLAT
+
+    @property
+    def uniform(self) -> bool:
+        """Do all lanes?"""
+        return self.segments == 1 and self.flat
+
+    @property
+    def stride(self) -> int | None:
+        """The distance from lane to lane within a segment; 0 if flat, None if there is not one for all."""
+        return stride_of(self.segments, self.steps)
+
+    @property
     def carries(self) -> bool:
         """May adding the lanes' part to a base change more than the bits below the alignment, or wrap?"""
-        return self.stride < 0 or self.stride * self.lanes > self.align
+        return min(self.steps) < 0 or max(self.steps) >= self.align
 
     def knows(self) -> tuple[int, int, bool]:
         """What equality leaves out."""
@@ -57,8 +86,19 @@ class Form:
         """The same value written with more segments."""
         if segments == self.segments:
             return self
-        align = min(self.align, low_bit(self.stride * (32 // segments)))
-        return replace(self, segments=segments, align=align)
+        align = min((self.align, *map(low_bit, firsts(self.steps, segments))))
+        return replace(self, segments=segments, steps=refined(self.steps, segments), align=align)
+
+
+def linear_form(segments: int, stride: int) -> Form:
+    """The same distance from lane to lane."""
+    return Form(segments, linear(segments, stride))
+
+
+def flat_segments(forms: Iterable[Form], most: int = MOST_SEGMENTS) -> int | None:
+    """How many segments make all of these flat; None if that takes too many."""
+    count = max((max(form.segments, segments_if_flat(form.steps)) for form in forms), default=1)
+    return count if count <= most else None
 
 
 def low_bit(value: int) -> int:
@@ -66,9 +106,9 @@ def low_bit(value: int) -> int:
     return min(value & -value, MOST_ALIGNED) if value else MOST_ALIGNED
 
 
-UNIFORM = Form(1, 0)
-# Larger strides are rarely addresses and often hashes, which wrap around all the time.
-MAX_STRIDE = 1 << 20
+UNIFORM = Form(1)
+# Larger steps are rarely addresses and often hashes, which wrap around all the time.
+MAX_STEP = 31 << 20
 
 INTEGERS = frozenset({"s16", "u16", "s32", "u32", "s64", "u64", "b16", "b32", "b64"})
 # Instructions whose result is a vector whatever their operands are: they are done by the runtime.
@@ -82,12 +122,16 @@ _DIRECTED = frozenset({"rz", "rm", "rp"})
 
 def join(a: Form | None, b: Form | None) -> Form | None:
     """The form of a register with two definitions; None if they do not agree."""
-    if a is None or b is None or a.stride != b.stride:
+    if a is None or b is None:
         return None
-    segments = max(a.segments, b.segments)
-    align = min(a.refined(segments).align, b.refined(segments).align)
+    segments: int | None = max(a.segments, b.segments)
+    if refined(a.steps, segments) != refined(b.steps, segments):
+        segments = flat_segments((a, b))
+    if segments is None:
+        return None
+    x, y = a.refined(segments), b.refined(segments)
     most = a.most if b.most <= a.most else UNBOUNDED  # `b` is the newer one: what grows may do so for ever
-    return Form(segments, a.stride, align, most, a.cut or b.cut)
+    return Form(segments, x.steps, min(x.align, y.align), most, a.cut or b.cut)
 
 
 def special_form(name: str, block: tuple[int, int, int]) -> Form | None:
@@ -95,7 +139,7 @@ def special_form(name: str, block: tuple[int, int, int]) -> Form | None:
     x, y, _ = block
     base = name.split(".", maxsplit=1)[0]
     if base == "%laneid":
-        return Form(1, 1, MOST_ALIGNED, 31)
+        return Form(1, linear(1, 1), MOST_ALIGNED, 31)
     axis = name[-1]
     extent = block["xyz".index(axis)] if axis in "xyz" else 1
     if base == "%ntid":
@@ -103,24 +147,24 @@ def special_form(name: str, block: tuple[int, int, int]) -> Form | None:
     if base != "%tid":
         return None if base.startswith("%lanemask") else UNIFORM
     most = extent - 1
-    flat = Form(1, 0, 1, most)
+    flat = Form(1, FLAT, 1, most)
     if x % 32 == 0:
-        return Form(1, 1, 32, most) if axis == "x" else flat
+        return Form(1, linear(1, 1), 32, most) if axis == "x" else flat
     if x in (4, 8, 16):
         rows = 32 // x
         if axis == "x":
-            return Form(rows, 1, MOST_ALIGNED, most)
+            return Form(1, tuple(lane % x for lane in range(32)), MOST_ALIGNED, most)
         if y % rows == 0:
-            return Form(rows, 0, 1, most) if axis == "y" else flat
+            return Form(rows, FLAT, 1, most) if axis == "y" else flat
         return None
     if x == 1 and y % 32 == 0:
-        return flat if axis in "xz" else Form(1, 1, 32, most)
+        return flat if axis in "xz" else Form(1, linear(1, 1), 32, most)
     return None
 
 
 def constant_form(value: int) -> Form:
     """Of a number; a negative one has no bound, as its width is not known here."""
-    return Form(1, 0, low_bit(value), value if value >= 0 else UNBOUNDED)
+    return Form(1, FLAT, low_bit(value), value if value >= 0 else UNBOUNDED)
 
 
 def infer_forms(
@@ -142,7 +186,7 @@ def infer_forms(
         if isinstance(operand, Not):
             return forms.get(operand.reg.name, Unknown)
         if isinstance(operand, Sym):
-            return Form(1, local_bytes) if operand.name in local_names else UNIFORM
+            return linear_form(1, local_bytes) if operand.name in local_names else UNIFORM
         if isinstance(operand, Imm):
             return constant_form(operand.value)
         return UNIFORM
@@ -162,7 +206,7 @@ def infer_forms(
                 guard = forms.get(instr.guard.name, Unknown)
                 if guard is Unknown:
                     continue
-                if guard is None or (guard.stride, guard.segments) != (0, 1):  # type: ignore[union-attr]
+                if guard is None or not guard.uniform:  # type: ignore[union-attr]
                     form = None
                 elif isinstance(form, Form) and guard.cut:  # type: ignore[union-attr]
                     form = replace(form, cut=True)
@@ -197,74 +241,67 @@ def transfer(instr: Instr, form_of: Callable[[Operand], object]) -> object:
     if op in ("bar", "barrier"):
         return UNIFORM
     if op == "isspacep":
-        return None if "const" in instr.mods else _flat(instr, form_of)
+        return None if "const" in instr.mods else _flattened([form_of(instr.args[1])])
     if op in ("ld", "ldu"):
         address = instr.args[1]
         assert isinstance(address, Addr)
         if "param" in instr.mods and not isinstance(address.base, Reg):
             return UNIFORM
         form = form_of(address.base) if address.base is not None else UNIFORM
-        if form is Unknown or form is None:
-            return form
-        return Form(form.segments, 0, cut=form.cut) if form.stride == 0 else None  # type: ignore[attr-defined]
-    forms = [form_of(a) for a in _leaves(instr.args[1:])]
-    if Unknown in forms:
+        return _flattened([form], MOST_LOADED)
+    operands = [form_of(a) for a in _leaves(instr.args[1:])]
+    forms = [each for each in operands if isinstance(each, Form)]
+    if len(forms) < len(operands) or all(form.flat for form in forms):
+        return _flattened(operands)
+    bits = bits_of_steps(instr, forms[0])
+    if bits is not None:
+        return bits
+    segments = max(form.segments for form in forms)
+    steps = _sums(instr, [refined(form.steps, segments) for form in forms])
+    if steps is None or max(map(abs, steps)) > MAX_STEP:
+        return _flattened(forms)
+    if widens(instr) and any(form.cut and form.carries for form in forms[:2]):
+        return _flattened(forms)
+    return Form(segments, steps, cut=any(form.cut for form in forms))
+
+
+def _flattened(operands: Sequence[object], most: int = MOST_SEGMENTS) -> object:
+    """Of what is computed lane by lane: a scalar for each segment, if there are few; else a vector."""
+    if Unknown in operands:
         return Unknown
-    if None in forms:
-        return None
-    segments = max((f.segments for f in forms), default=1)  # type: ignore[attr-defined]
-    strides = [f.stride for f in forms]  # type: ignore[attr-defined]
-    cut = any(f.cut for f in forms)  # type: ignore[attr-defined]
-    if not any(strides):
-        return Form(segments, 0, cut=cut)
-    part = bits_of_linear(instr, forms[0])  # type: ignore[arg-type]
-    if part is not None:
-        return part
-    stride = _linear(instr, strides)
-    if stride is None or abs(stride) > MAX_STRIDE:
-        return None
-    if widens(instr) and any(f.cut and f.stride and f.carries for f in forms[:2]):  # type: ignore[attr-defined]
-        return None
-    return Form(segments, stride, cut=cut)
+    forms = [each for each in operands if isinstance(each, Form)]
+    segments = flat_segments(forms, most) if len(forms) == len(operands) else None
+    return None if segments is None else Form(segments, cut=any(form.cut for form in forms))
 
 
-def bits_of_linear(instr: Instr, form: Form) -> Form | None:
-    """What and, or, xor and a shift to the right by a constant make of a linear value: with segments so short that the
-    lanes' part changes only bits which the bases do not have, it stays linear or becomes flat."""
+def bits_of_steps(instr: Instr, form: Form) -> Form | None:
+    """What and, or, xor and a shift to the right by a constant make of a value whose steps change only bits that no
+    base has: they do the same to both."""
     amount = instr.args[-1]
-    if instr.op not in ("and", "or", "xor", "shr") or not isinstance(amount, Imm) or form.stride <= 0:
+    if instr.op not in ("and", "or", "xor", "shr") or not isinstance(amount, Imm) or form.flat:
         return None
-    step, lanes = form.stride, form.lanes
-    if step & (step - 1) or instr.mods[-1] not in INTEGERS:
+    if instr.mods[-1] not in INTEGERS:
         return None
     bits = int(instr.mods[-1][1:])
-    value = amount.value & (0xFFFFFFFF if instr.op == "shr" else (1 << bits) - 1)
-    while lanes * MOST_SEGMENTS >= 32:
-        spread = step * (lanes - 1)  # the bits in which lanes differ
-        stride = _stride_of_bits(instr.op, step, spread, value) if step * lanes <= form.align else None
-        if stride is not None:
-            return Form(32 // lanes, stride, cut=True)
-        lanes //= 2
+    segments = form.segments
+    while segments <= MOST_SEGMENTS:
+        part = form.refined(segments)
+        if not part.carries:
+            constant = min(amount.value & 0xFFFFFFFF, bits - 1) if instr.op == "shr" else amount.value
+            return Form(segments, _bits(instr.op, part, constant), cut=True)
+        segments *= 2
     return None
 
 
-def _stride_of_bits(op: str, step: int, spread: int, value: int) -> int | None:
-    """Of lanes that differ in the bits of `spread`, after the operation; None if they are no longer linear."""
+def _bits(op: str, form: Form, constant: int) -> Steps:
     if op == "shr":
-        if value >= spread.bit_length():
-            return 0
-        return step >> value if step >= 1 << value else None
-    hit = spread & value
+        return tuple(step >> constant for step in form.steps)
+    constant &= form.align - 1  # the rest is the bases'
     if op == "and":
-        return step if hit == spread else 0 if not hit else None
-    return step if not hit else None
-
-
-def _flat(instr: Instr, form_of: Callable[[Operand], object]) -> object:
-    form = form_of(instr.args[1])
-    if form is Unknown or form is None:
-        return form
-    return Form(form.segments, 0, cut=form.cut) if form.stride == 0 else None  # type: ignore[attr-defined]
+        return tuple(step & constant for step in form.steps)
+    if op == "or":  # the bases have these bits now
+        return tuple(step & ~constant for step in form.steps)
+    return tuple((step ^ constant) - constant for step in form.steps)
 
 
 def _leaves(args: tuple[Operand, ...]) -> list[Operand]:
@@ -281,43 +318,41 @@ def _leaves(args: tuple[Operand, ...]) -> list[Operand]:
     return found
 
 
-def _linear(instr: Instr, strides: list[int]) -> int | None:
-    """The stride of a result whose operands are linear, None if it is not linear."""
+def _sums(instr: Instr, steps: list[Steps]) -> Steps | None:
+    """The steps of a result whose operands have these, None if it has none."""
     op, mods = instr.op, instr.mods
     kind = mods[-1] if mods else ""
     if op == "mov" and not any(isinstance(a, Vec) for a in instr.args):
-        return strides[0]
+        return steps[0]
     if op == "cvta":
-        return strides[0]
+        return steps[0]
     if op == "cvt" and len(mods) == 2 and set(mods) <= INTEGERS:
-        return strides[0]
+        return steps[0]
     if kind not in INTEGERS:
         return None
     if op == "add" and len(mods) == 1:
-        return strides[0] + strides[1]
+        return plus(steps[0], steps[1])
     if op == "sub" and len(mods) == 1:
-        return strides[0] - strides[1]
+        return minus(steps[0], steps[1])
     if op == "shl" and isinstance(instr.args[2], Imm):
         count = instr.args[2].value & 0xFFFFFFFF
-        return strides[0] << count if count < int(kind[1:]) else 0
+        return times(steps[0], 1 << count) if count < int(kind[1:]) else FLAT
     if op in ("mul", "mad") and ("lo" in mods or "wide" in mods) and "cc" not in mods and "hi" not in mods:
-        product = _product(instr, strides)
-        if product is None:
-            return None
-        return product + (strides[2] if op == "mad" else 0)
+        product = _product(instr, steps)
+        return plus(product, steps[2]) if product is not None and op == "mad" else product
     if op == "selp":
-        return strides[0] if strides[0] == strides[1] and strides[2] == 0 else None
+        return steps[0] if steps[0] == steps[1] and steps[2] == FLAT else None
     return None
 
 
-def _product(instr: Instr, strides: list[int]) -> int | None:
+def _product(instr: Instr, steps: list[Steps]) -> Steps | None:
     a, b = instr.args[1], instr.args[2]
-    if strides[0] == 0 and strides[1] == 0:
-        return 0
+    if steps[0] == steps[1] == FLAT:
+        return FLAT
     if isinstance(b, Imm) and not b.float_bits:
-        return strides[0] * b.value
+        return times(steps[0], b.value)
     if isinstance(a, Imm) and not a.float_bits:
-        return strides[1] * a.value
+        return times(steps[1], a.value)
     return None
 
 

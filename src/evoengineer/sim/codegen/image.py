@@ -18,13 +18,15 @@ from evoengineer.files import Cache
 from evoengineer.sim.codegen import abi, fast, jit, masked, slow, translate, warp
 from evoengineer.sim.codegen.program import LinkedModule, build_program, launch_flags
 from evoengineer.sim.codegen.regions import Region
+from evoengineer.sim.codegen.steps import Steps
 from evoengineer.sim.codegen.unit import FunctionUnit, Program, SiteInfo
 from evoengineer.sim.codegen.waiting import idle_blocks
-from evoengineer.sim.ptx.flow import Block, reachability
+from evoengineer.sim.ptx.flow import Block, outside_loops, reachability
 from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Reg
 from evoengineer.sim.runtime import structs
 
 KERNELS = Cache("kernels")  # plans and objects, and what is known of their timing
+Conversion = tuple[int, int, int, int, Steps]  # as in structs.Conversion
 _GROUP_INSTRUCTIONS = 160  # SLOW blocks are compiled in groups of about this size
 
 
@@ -39,7 +41,7 @@ class FunctionPlan:
     param_bytes: int
     result_bytes: int
     blocks: tuple[dict[str, int], ...]
-    conversions: tuple[tuple[int, int, int, int, int], ...]
+    conversions: tuple[Conversion, ...]
     reach: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]  # SLOW blocks that are compiled together
 
@@ -170,22 +172,16 @@ class KernelImage:
             for name, value in values.items():
                 setattr(info, name, value)
         conversions = (structs.Conversion * max(len(plan.conversions), 1))()
-        for slot, (scalar, vector, size, segments, stride) in zip(
-            conversions, plan.conversions, strict=False
-        ):
-            slot.scalar_offset, slot.vector_offset, slot.bytes, slot.segments, slot.stride = (
-                scalar,
-                vector,
-                size,
-                segments,
-                stride,
-            )
+        tables = {steps: (c.c_int64 * 32)(*steps) for _, _, _, _, steps in plan.conversions}
+        for slot, (scalar, vector, size, segments, steps) in zip(conversions, plan.conversions, strict=False):
+            slot.scalar_offset, slot.vector_offset, slot.bytes, slot.segments = scalar, vector, size, segments
+            slot.steps = tables[steps]
         words = -(-len(plan.blocks) // 64)
         reach = (c.c_uint64 * (words * len(plan.blocks)))()
         for i, row in enumerate(plan.reach):
             for word in range(words):
                 reach[i * words + word] = row >> (64 * word) & (2**64 - 1)
-        self._keep += [blocks, conversions, reach]
+        self._keep += [blocks, conversions, tables, reach]
         function.blocks, function.conversions, function.reach = blocks, conversions, reach
         function.block_count, function.reach_words = len(plan.blocks), words
         function.frame_bytes, function.local_bytes = plan.frame_bytes, plan.local_bytes
@@ -205,8 +201,10 @@ class KernelImage:
         if code is None:
             unit = next(u for u in self.program.units if self.program.functions[u.function.name] == function)
             text = translate.module_text([slow.slow_block(unit, i, counting) for i in group])
-            # Few blocks are counted, and where every access is checked the checks take most of the time.
-            code = jit.compile_ir(text, quick=counting or self.check_access)
+            # Few blocks are counted, where every access is checked the checks take most of the time, and what is
+            # outside of loops is soon over.
+            once = outside_loops(unit.flow.blocks).issuperset(group)
+            code = jit.compile_ir(text, quick=counting or self.check_access or once)
             KERNELS.put(key, code)
         names = {i: f"f{function}_b{i}" for i in group}
         library, found = jit.link(code, list(names.values()))
@@ -233,7 +231,7 @@ class KernelImage:
 
 
 def _plan_function(unit: FunctionUnit, entries: dict[int, int]) -> FunctionPlan:
-    conversions: list[tuple[int, int, int, int, int]] = []
+    conversions: list[Conversion] = []
     blocks = []
     idle = idle_blocks(unit.flow)
     for block in unit.flow.blocks:
@@ -255,13 +253,13 @@ def _plan_function(unit: FunctionUnit, entries: dict[int, int]) -> FunctionPlan:
     )
 
 
-def _conversions(unit: FunctionUnit, block: Block) -> list[tuple[int, int, int, int, int]]:
+def _conversions(unit: FunctionUnit, block: Block) -> list[Conversion]:
     found = []
     for name in sorted(block.live_in):
         form = unit.forms.get(name)
         if form is not None:
             scalar, vector = unit.slots[name]
-            found.append((scalar, vector, TYPE_BYTES[unit.body.registers[name]], form.segments, form.stride))
+            found.append((scalar, vector, TYPE_BYTES[unit.body.registers[name]], form.segments, form.steps))
     return found
 
 
@@ -310,12 +308,15 @@ def _plan_block(
 
 
 def _groups(unit: FunctionUnit) -> tuple[tuple[int, ...], ...]:
-    """Neighbouring blocks together, up to a size at which compiling takes a few hundredths of a second."""
+    """Neighbouring blocks together, up to a size at which compiling takes a few hundredths of a second; those of loops,
+    which FAST has as well, apart from others."""
     groups: list[tuple[int, ...]] = []
     current: list[int] = []
     size = 0
+    once = outside_loops(unit.flow.blocks)
     for block in unit.flow.blocks:
-        if current and size + len(block.instrs) > _GROUP_INSTRUCTIONS:
+        unlike = bool(current) and (current[-1] in once) != (block.index in once)
+        if current and (unlike or size + len(block.instrs) > _GROUP_INSTRUCTIONS):
             groups.append(tuple(current))
             current, size = [], 0
         current.append(block.index)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+
+from evoengineer.sim.codegen import steps
 from evoengineer.sim.codegen.emitter import Emitter, Val, bits_of
 from evoengineer.sim.codegen.forms import Form
 from evoengineer.sim.codegen.origins import CARRY
@@ -33,18 +36,13 @@ def plus(e: Emitter, a: Val, b: Val, op: str = "add") -> Val:
     kind = f"i{a.bits}"
     if a.const is not None and b.const is not None:
         return e.constant(a.const + b.const if op == "add" else a.const - b.const, a.bits)
-    if (
-        a.form is not None
-        and b.form is not None
-        and not e.unit.force_vectors
-        and (a.form.stride or b.form.stride)
-    ):
+    if a.form is not None and b.form is not None and not e.unit.force_vectors and not (a.flat and b.flat):
         segments = max(a.form.segments, b.form.segments)
         a, b = e.refine(a, segments), e.refine(b, segments)
-        stride = a.form.stride + b.form.stride if op == "add" else a.form.stride - b.form.stride  # type: ignore
+        together = steps.plus if op == "add" else steps.minus
         left, right = ([e.cast(x, v.type, kind, 1) for x in v.names] for v in (a, b))
         names = [e.ins(f"{op} {kind} {x}, {y}") for x, y in zip(left, right, strict=True)]
-        return Val(a.bits, Form(segments, stride), names, kind)
+        return Val(a.bits, Form(segments, together(a.form.steps, b.form.steps)), names, kind)  # type: ignore
     return e.alu(a.bits, kind, [(a, kind), (b, kind)], lambda n, x, y: e.ins(f"{op} {e.t(n, kind)} {x}, {y}"))
 
 
@@ -119,7 +117,7 @@ def times(e: Emitter, a: Val, b: Val) -> Val:
         assert a.form is not None
         factor = int(b.names[0])
         names = [e.ins(f"mul {kind} {e.cast(x, a.type, kind, 1)}, {factor}") for x in a.names]
-        return Val(a.bits, Form(a.form.segments, a.form.stride * factor), names, kind)
+        return Val(a.bits, Form(a.form.segments, steps.times(a.form.steps, factor)), names, kind)
     return e.alu(a.bits, kind, [(a, kind), (b, kind)], lambda n, x, y: e.ins(f"mul {e.t(n, kind)} {x}, {y}"))
 
 
@@ -137,7 +135,7 @@ def widen(e: Emitter, a: Val, bits: int, word: str) -> Val:
             value -= 1 << a.bits
         return e.constant(value, bits)
     form = a.form
-    if form is not None and form.stride and e.fast and (not form.carries or not (form.cut or e.effects)):
+    if form is not None and not form.flat and e.fast and (not form.carries or not (form.cut or e.effects)):
         names = [e.ins(f"{word} {kind} {e.cast(x, a.type, kind, 1)} to {wide}") for x in a.names]
         if form.carries:
             _give_up_if_wrapped(e, names, a, wide, word)
@@ -146,11 +144,11 @@ def widen(e: Emitter, a: Val, bits: int, word: str) -> Val:
 
 
 def _give_up_if_wrapped(e: Emitter, names: list[str], a: Val, wide: str, word: str) -> None:
-    """Leave FAST at the start of this block if the last lane of a segment is out of the narrow range."""
+    """Leave FAST at the start of this block if a lane of a segment is out of the narrow range."""
     assert a.form is not None
-    reach = a.form.stride * (32 // a.form.segments - 1)
+    reaches = {min(a.form.steps), max(a.form.steps)} - {0}  # the first lane is not
     bad = ""
-    for name in names:
+    for name, reach in itertools.product(names, sorted(reaches)):
         last = e.ins(f"add {wide} {name}, {reach}")
         if word == "sext":
             shifted = e.ins(f"add {wide} {last}, {1 << (a.bits - 1)}")

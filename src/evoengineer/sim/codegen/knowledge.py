@@ -48,9 +48,7 @@ def _align(instr: Instr, result: Form, forms: list[Form]) -> int:
     if op in ("add", "sub", "or", "xor", "selp"):
         return min(refined[:2])
     if op == "and" and amount is not None:
-        # With so many segments the bases have none of the bits in which lanes differ.
-        above = amount & -(result.lanes * forms[0].stride) if forms[0].stride else amount
-        return max(low_bit(above), refined[0])
+        return low_bit(amount & -refined[0])
     if op == "shl" and amount is not None:
         return refined[0] << min(amount & 0xFFFFFFFF, 64)
     if op == "shr" and amount is not None:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.bounds import check
 from evoengineer.sim.codegen.emitter import Emitter, Val
-from evoengineer.sim.codegen.forms import Form
+from evoengineer.sim.codegen.forms import MOST_LOADED, flat_segments, linear_form
 from evoengineer.sim.codegen.integer import plus
 from evoengineer.sim.codegen.limits import inside
-from evoengineer.sim.codegen.strided import can_stride, load_strided, load_strided_to, store_strided
+from evoengineer.sim.codegen.sorted_access import can_sort, load_sorted, load_sorted_to, store_sorted
 from evoengineer.sim.ptx.model import TYPE_BYTES, Addr, Instr, Operand, Reg, Sym, Vec
 
 _COUNTS = {"v2": 2, "v4": 4, "v8": 8}
@@ -123,7 +123,10 @@ def load(e: Emitter, where: Val, bytes_: int, count: int, volatile: bool = False
     """`count` consecutive elements of `bytes_` bytes per lane."""
     bits = bytes_ * 8
     word = "load volatile" if volatile else "load"
-    if where.flat and not e.unit.force_vectors:
+    sortable = can_sort(e, where, bits) and not volatile
+    few = flat_segments([where.form], MOST_LOADED) if where.form is not None else None
+    if not e.unit.force_vectors and (few is not None or (where.flat and not sortable)):
+        where = e.refine(where, few or len(where.names))
         columns: list[list[str]] = [[] for _ in range(count)]
         for name in where.names:
             pointer = e.ins(f"inttoptr i64 {e.cast(name, where.type, 'i64', 1)} to ptr")
@@ -134,8 +137,8 @@ def load(e: Emitter, where: Val, bytes_: int, count: int, volatile: bool = False
         return [Val(bits, where.form, names, f"i{bits}") for names in columns]
     if where.form is not None and where.form.stride == bytes_ * count and (e.mask is None or count == 1):
         return _load_contiguous(e, where, bits, count)
-    if can_stride(e, where, bits) and not volatile:
-        return load_strided(e, where, bits, count)
+    if sortable:
+        return load_sorted(e, where, bits, count)
     addresses = e.vector(where)
     parts = []
     for i in range(count):
@@ -150,8 +153,8 @@ def _in_a_row(where: Val, bytes_: int) -> bool:
 
 def _load_to(e: Emitter, where: Val, count: int, out: str) -> None:
     """`count` words per lane, into memory: a vector for each."""
-    if can_stride(e, where, 32) or (where.flat and e.mask is None and not e.unit.force_vectors):
-        load_strided_to(e, where, 32, count, out)
+    if can_sort(e, where, 32):
+        load_sorted_to(e, where, 32, count, out)
         return
     _define_gather(e, 32)
     name = f"gather{count}to"
@@ -311,7 +314,7 @@ def st(e: Emitter, instr: Instr) -> None:
             inside(instr, to.offset + to.base.offset, bytes_ * count, result.bytes, bytes_)
             offset = e.unit.result_offsets[to.base.name] + to.offset + to.base.offset
             base = e.ins(f"add i64 {e.warp_field(abi.RESULTS, 'i64')}, {offset}")
-            store(e, Val(64, Form(1, e.unit.result_bytes), [base], "i64"), values, bytes_)
+            store(e, Val(64, linear_form(1, e.unit.result_bytes), [base], "i64"), values, bytes_)
         return
     where = address(e, to, space)
     check(e, instr, where, bytes_ * count, values)
@@ -331,8 +334,8 @@ def store(e: Emitter, where: Val, values: list[Val], bytes_: int) -> None:
             at = e.ins(f"getelementptr i8, ptr {pointer}, i64 {i * bytes_}") if i else pointer
             e.do(f"store i{bits} {e.cast(val.names[0], val.type, f'i{bits}', 1)}, ptr {at}, align {bytes_}")
         return
-    if can_stride(e, where, bits):
-        store_strided(e, where, values, bits)
+    if can_sort(e, where, bits):
+        store_sorted(e, where, values, bits)
         return
     addresses = e.vector(where)
     for i, val in enumerate(values):
@@ -390,7 +393,7 @@ def call_argument(e: Emitter, instr: Instr, to: Addr, values: list[Val], bytes_:
     buffer, stride = e.unit_call_buffer(to.base.name)  # type: ignore[attr-defined]
     base = e.ins(f"ptrtoint ptr {buffer} to i64")
     base = e.ins(f"add i64 {base}, {to.offset + to.base.offset}")
-    store(e, Val(64, Form(1, stride), [base], "i64"), values, bytes_)
+    store(e, Val(64, linear_form(1, stride), [base], "i64"), values, bytes_)
 
 
 def call_result(e: Emitter, instr: Instr, source: Addr, bytes_: int, count: int) -> list[Val]:
@@ -401,7 +404,7 @@ def call_result(e: Emitter, instr: Instr, source: Addr, bytes_: int, count: int)
     buffer, stride = e.unit_call_buffer(source.base.name)  # type: ignore[attr-defined]
     base = e.ins(f"ptrtoint ptr {buffer} to i64")
     base = e.ins(f"add i64 {base}, {source.offset + source.base.offset}")
-    return load(e, Val(64, Form(1, stride), [base], "i64"), bytes_, count)
+    return load(e, Val(64, linear_form(1, stride), [base], "i64"), bytes_, count)
 
 
 # -- address arithmetic and the rest --------------------------------------------------------------------

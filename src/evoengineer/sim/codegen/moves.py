@@ -5,6 +5,7 @@ from __future__ import annotations
 from evoengineer.sim.codegen.emitter import Emitter, Val, bits_of
 from evoengineer.sim.codegen.forms import Form
 from evoengineer.sim.codegen.integer import operand_type
+from evoengineer.sim.codegen.steps import refined
 from evoengineer.sim.ptx.model import Instr, Pair, Reg, Vec
 
 
@@ -71,13 +72,13 @@ def choose(e: Emitter, p: Val, a: Val, b: Val) -> Val:
     if p.const is not None:
         return a if p.const else b
     f, g, h = p.form, a.form, b.form
-    if f and g and h and g.stride == h.stride and f.stride == 0 and not e.unit.force_vectors:
-        segments = max(f.segments, g.segments, h.segments)
-        if g.stride:
-            a, b = e.refine(a, segments), e.refine(b, segments)
+    segments = max(form.segments if form else 1 for form in (f, g, h))
+    alike = f and g and h and f.flat and refined(g.steps, segments) == refined(h.steps, segments)
+    if alike and not e.unit.force_vectors:
+        a, b = e.refine(a, segments), e.refine(b, segments)
         columns = [e.scalars(v, t, segments) for v, t in ((p, "i1"), (a, ty), (b, ty))]
         names = [e.ins(f"select i1 {c}, {ty} {x}, {ty} {y}") for c, x, y in zip(*columns, strict=True)]
-        return Val(a.bits, Form(segments, g.stride), names, ty)
+        return Val(a.bits, Form(segments, a.form.steps), names, ty)  # type: ignore[union-attr]
 
     def pick(n: int, c: str, x: str, y: str) -> str:
         return e.ins(f"select {e.t(n, 'i1')} {c}, {e.t(n, ty)} {x}, {e.t(n, ty)} {y}")

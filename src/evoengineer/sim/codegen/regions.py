@@ -61,7 +61,7 @@ def may_part(block: Block, forms: dict[str, Form | None]) -> bool:
     if end is None or end.op != "bra" or end.guard is None:
         return False
     form = forms.get(end.guard.name)
-    return form is None or (form.segments, form.stride) != (1, 0)
+    return form is None or not form.uniform
 
 
 def _region(

@@ -234,7 +234,7 @@ class Translator(Emitter):
     def _merge_form(self, name: str, val: Val, uniform: bool) -> Val:
         """Bring both sides of a guarded write to one form: the register's own where it has one."""
         form = self.slot_form(name) if uniform and self.fast else None
-        if form is not None and form.stride == 0 and val.flat:
+        if form is not None and form.flat and val.flat:
             names = self.scalars(val, f"i{val.bits}", form.segments)
             return Val(val.bits, form, names, f"i{val.bits}")
         return self.varying(self.vector(val), val.bits)

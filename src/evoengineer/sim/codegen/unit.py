@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evoengineer.errors import PtxError, UnsupportedError
 from evoengineer.sim.codegen import abi
-from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, special_form, widens
+from evoengineer.sim.codegen.forms import UNIFORM, Form, infer_forms, linear_form, special_form, widens
 from evoengineer.sim.codegen.limits import check_sizes
 from evoengineer.sim.codegen.origins import find_origins
 from evoengineer.sim.codegen.regions import regions_lost
@@ -120,7 +120,7 @@ class FunctionUnit:
         if name in self.local_offsets:
             base = e.warp_field(abi.LOCAL_BASE, "i64")
             base = e.ins(f"add i64 {base}, {self.local_offsets[name] + sym.offset}")
-            return Val(64, Form(1, self.local_bytes), [base], "i64")
+            return Val(64, linear_form(1, self.local_bytes), [base], "i64")
         if name in self.program.shared:
             return e.constant(self.program.shared[name] + sym.offset, 64)
         if name in self.param_offsets:
@@ -128,7 +128,7 @@ class FunctionUnit:
             if self.function.entry:
                 return e.uniform(e.ins(f"add i64 {e.warp_field(abi.PARAMS, 'i64')}, {offset}"), 64)
             base = e.ins(f"add i64 {e.warp_field(abi.ARGS, 'i64')}, {offset}")
-            return Val(64, Form(1, self.param_bytes), [base], "i64")
+            return Val(64, linear_form(1, self.param_bytes), [base], "i64")
         if name in self.program.functions:
             return e.constant(abi.FUNCTION_BASE + 16 * self.program.functions[name], 64)
         if name in self.program.symbols:
@@ -229,8 +229,6 @@ class FunctionUnit:
         value = e.ins(f"urem i32 {value}, {extent}")
         if form.segments == 1:
             return Val(32, form, [value], "i32")
-        if form.stride == 1:
-            return Val(32, form, ["0"] * form.segments, "i32")
         names = [e.ins(f"add i32 {value}, {i}") for i in range(form.segments)]
         return Val(32, form, names, "i32")
 
@@ -298,7 +296,7 @@ def _widening_splits(body: Body, forms: dict[str, Form | None]) -> frozenset[int
         if widens(instr) and effect:
             names = [a.name for a in instr.args[1:3] if isinstance(a, Reg)]
             known = [forms.get(name, UNIFORM) for name in names]
-            linear = any(form is not None and form.stride and not form.cut for form in known)
+            linear = any(form is not None and not form.flat and not form.cut for form in known)
             if linear or any(map(is_special, names)):
                 splits.add(i)
                 effect = False

@@ -229,3 +229,9 @@ def reachability(blocks: list[Block]) -> list[int]:
                 rows[block.index] = row
                 changed = True
     return rows
+
+
+def outside_loops(blocks: list[Block]) -> frozenset[int]:
+    """Blocks that a thread runs at most once."""
+    rows = reachability(blocks)
+    return frozenset(block.index for block in blocks if not rows[block.index] >> block.index & 1)

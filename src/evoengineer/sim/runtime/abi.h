@@ -85,10 +85,10 @@ struct Conversion {
     uint32_t scalar_offset;  // frame offset of `segments` scalars of `bytes` bytes each
     uint32_t vector_offset;  // frame offset of 32 values of `bytes` bytes; predicates: one uint32_t mask
     uint8_t bytes;           // 0 predicate (scalar: one byte, 0 or 1), 1, 2, 4, 8
-    uint8_t segments;        // 1, 2, 4, 8: lane i = scalar[i / L] + stride * (i % L), L = 32 / segments
+    uint8_t segments;        // 1, 2, 4, 8: lane i = scalar[i / L] + steps[i], L = 32 / segments
     uint16_t reserved;
     uint32_t reserved2;
-    int64_t stride;
+    const int64_t* steps;    // 32 of them
 };
 
 struct BlockInfo {

@@ -5,54 +5,29 @@
 
 namespace {
 
-template <class T, int kSegments>
-void expand(T* __restrict vector, const T* __restrict scalars, T stride) {
-    constexpr int kLength = 32 / kSegments;
-    T offsets[kLength];
-    for (int i = 0; i < kLength; i++) offsets[i] = T(stride * T(i));
-    for (int s = 0; s < kSegments; s++)
-        for (int i = 0; i < kLength; i++) vector[s * kLength + i] = T(scalars[s] + offsets[i]);
+template <class T>
+void expand(uint8_t* frame, const Conversion& c) {
+    T* __restrict vector = reinterpret_cast<T*>(frame + c.vector_offset);
+    const T* __restrict scalars = reinterpret_cast<const T*>(frame + c.scalar_offset);
+    const uint32_t length = 32 / c.segments;
+    for (uint32_t i = 0; i < 32; i += length)
+        for (uint32_t lane = i; lane < i + length; lane++)
+            vector[lane] = T(scalars[i / length] + T(c.steps[lane]));
 }
 
-template <class T, int kSegments>
-bool collapse(const T* __restrict vector, T* __restrict scalars, T stride) {
-    constexpr int kLength = 32 / kSegments;
+template <class T>
+bool collapse(uint8_t* frame, const Conversion& c) {
+    const T* __restrict vector = reinterpret_cast<const T*>(frame + c.vector_offset);
+    T* __restrict scalars = reinterpret_cast<T*>(frame + c.scalar_offset);
+    const uint32_t length = 32 / c.segments;
     T difference = 0;
-    for (int s = 0; s < kSegments; s++) {
-        T first = vector[s * kLength];
-        for (int i = 0; i < kLength; i++)
-            difference |= T(vector[s * kLength + i] ^ T(first + T(stride * T(i))));
-        scalars[s] = first;
+    for (uint32_t i = 0; i < 32; i += length) {
+        T first = vector[i];
+        for (uint32_t lane = i; lane < i + length; lane++)
+            difference |= T(vector[lane] ^ T(first + T(c.steps[lane])));
+        scalars[i / length] = first;
     }
     return difference == 0;
-}
-
-template <class T>
-void expand_any(uint8_t* frame, const Conversion& c) {
-    T* vector = reinterpret_cast<T*>(frame + c.vector_offset);
-    const T* scalars = reinterpret_cast<const T*>(frame + c.scalar_offset);
-    switch (c.segments) {
-        case 1: return expand<T, 1>(vector, scalars, T(c.stride));
-        case 2: return expand<T, 2>(vector, scalars, T(c.stride));
-        case 4: return expand<T, 4>(vector, scalars, T(c.stride));
-        case 8: return expand<T, 8>(vector, scalars, T(c.stride));
-        case 16: return expand<T, 16>(vector, scalars, T(c.stride));
-        default: return expand<T, 32>(vector, scalars, T(c.stride));
-    }
-}
-
-template <class T>
-bool collapse_any(uint8_t* frame, const Conversion& c) {
-    const T* vector = reinterpret_cast<const T*>(frame + c.vector_offset);
-    T* scalars = reinterpret_cast<T*>(frame + c.scalar_offset);
-    switch (c.segments) {
-        case 1: return collapse<T, 1>(vector, scalars, T(c.stride));
-        case 2: return collapse<T, 2>(vector, scalars, T(c.stride));
-        case 4: return collapse<T, 4>(vector, scalars, T(c.stride));
-        case 8: return collapse<T, 8>(vector, scalars, T(c.stride));
-        case 16: return collapse<T, 16>(vector, scalars, T(c.stride));
-        default: return collapse<T, 32>(vector, scalars, T(c.stride));
-    }
 }
 
 uint32_t segment_mask(const Conversion& c) {
@@ -83,10 +58,10 @@ void expand_scalars(uint8_t* frame, const Conversion* list, uint32_t count) {
     for (const Conversion* c = list; c != list + count; c++) {
         switch (c->bytes) {
             case 0: expand_predicate(frame, *c); break;
-            case 1: expand_any<uint8_t>(frame, *c); break;
-            case 2: expand_any<uint16_t>(frame, *c); break;
-            case 4: expand_any<uint32_t>(frame, *c); break;
-            default: expand_any<uint64_t>(frame, *c); break;
+            case 1: expand<uint8_t>(frame, *c); break;
+            case 2: expand<uint16_t>(frame, *c); break;
+            case 4: expand<uint32_t>(frame, *c); break;
+            default: expand<uint64_t>(frame, *c); break;
         }
     }
 }
@@ -96,10 +71,10 @@ bool collapse_vectors(uint8_t* frame, const Conversion* list, uint32_t count) {
         bool same;
         switch (c->bytes) {
             case 0: same = collapse_predicate(frame, *c); break;
-            case 1: same = collapse_any<uint8_t>(frame, *c); break;
-            case 2: same = collapse_any<uint16_t>(frame, *c); break;
-            case 4: same = collapse_any<uint32_t>(frame, *c); break;
-            default: same = collapse_any<uint64_t>(frame, *c); break;
+            case 1: same = collapse<uint8_t>(frame, *c); break;
+            case 2: same = collapse<uint16_t>(frame, *c); break;
+            case 4: same = collapse<uint32_t>(frame, *c); break;
+            default: same = collapse<uint64_t>(frame, *c); break;
         }
         if (!same) return false;
     }

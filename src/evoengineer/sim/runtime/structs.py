@@ -22,7 +22,7 @@ class Conversion(c.Structure):
         ("segments", c.c_uint8),
         ("reserved", c.c_uint16),
         ("reserved2", c.c_uint32),
-        ("stride", c.c_int64),
+        ("steps", c.POINTER(c.c_int64)),
     )
 
 

@@ -1,8 +1,8 @@
 """NVIDIA's assembler on a module's PTX: registers, spills, shared memory and machine code of each kernel.
 
-One run per PTX text, started in the background when the module is loaded; what came of it is kept on disk. The
-ptxas is the one that builds use. Without it the figures are estimates, and say so. It runs on text that anybody may
-have written: within limits, and never longer than this process.
+One run per PTX text, started in the background when the module is loaded; what came of it is kept on disk, and a build
+that has run it leaves its result here. The ptxas is the one that builds use. Without it the figures are estimates, and
+say so. It runs on text that anybody may have written: within limits, and never longer than this process.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _LIMITS = {
     resource.RLIMIT_FSIZE: 512 << 20,
     resource.RLIMIT_CORE: 0,
 }
+OPTIONS = ("-v", "--generate-line-info")  # besides the architecture
 _ASSEMBLED = Cache("ptxas")
 _EXTERN = re.compile(r"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)")
 _OF_THE_SYSTEM = frozenset({"vprintf", "__assertfail", "malloc", "free"})
@@ -89,20 +90,36 @@ def find_ptxas() -> Path | None:
 
 
 def _assemble(text: str, sm: int) -> Assembly:
-    target = re.search(r"\.target\s+sm_(\d+)([af]?)", text)
-    wanted = max(sm if sm >= _LOWEST else _FOR_VOLTA, int(target.group(1)) if target else 0)
-    suffix = target.group(2) if target and int(target.group(1)) == wanted else ""
-    arch = f"sm_{wanted}{suffix}"
     ptxas = find_ptxas()
     if ptxas is None:
         return Assembly({}, b"")
-    key = digest(file_identity(ptxas), arch, "linked" if _calls_elsewhere(text) else "whole", text)
+    key = _key(ptxas, text, sm)
     kept = _ASSEMBLED.get_object(key, tuple)
     if kept is None:
-        kept = _run_ptxas(ptxas, arch, text)
+        kept = _run_ptxas(ptxas, _architecture(text, sm), text)
         _ASSEMBLED.put_object(key, kept)
     said, cubin = kept
     return Assembly(_resources(said), cubin)
+
+
+def keep_assembly(text: str, sm: int, said: str, cubin: bytes) -> None:
+    """A compilation has run ptxas on a text already, with `OPTIONS` for `sm_{sm}`: not again, then."""
+    ptxas = find_ptxas()
+    if ptxas is not None and _architecture(text, sm) == f"sm_{sm}" and not _calls_elsewhere(text):
+        _ASSEMBLED.put_object(_key(ptxas, text, sm), (said, cubin))
+
+
+def _key(ptxas: Path, text: str, sm: int) -> str:
+    how = "linked" if _calls_elsewhere(text) else "whole"
+    return digest(file_identity(ptxas), _architecture(text, sm), how, text)
+
+
+def _architecture(text: str, sm: int) -> str:
+    """What to assemble for: the card, or what the text says, if that is newer."""
+    target = re.search(r"\.target\s+sm_(\d+)([af]?)", text)
+    wanted = max(sm if sm >= _LOWEST else _FOR_VOLTA, int(target.group(1)) if target else 0)
+    suffix = target.group(2) if target and int(target.group(1)) == wanted else ""
+    return f"sm_{wanted}{suffix}"
 
 
 class _Refused(Exception):
@@ -134,9 +151,8 @@ def _run_ptxas(ptxas: Path, arch: str, text: str) -> tuple[str, bytes]:
         whole = ["-c"] if _calls_elsewhere(text) else []
         command = [
             str(ptxas),
-            "-v",
+            *OPTIONS,
             f"-arch={arch}",
-            "--generate-line-info",
             *whole,
             str(source),
             "-o",

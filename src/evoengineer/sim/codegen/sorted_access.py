@@ -1,0 +1,176 @@
+"""Accesses of lanes that lie at known distances from each other, without gathers and scatters.
+
+Every element is read once and then sorted, or sorted and then written lane by lane. One function of the module for all
+sites of a kind: written out at each of them, the sorting would take long to compile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from evoengineer.sim.codegen.emitter import Emitter, Val
+from evoengineer.sim.codegen.forms import Form
+from evoengineer.sim.codegen.steps import Steps
+
+_MOST_REACH = 1 << 30  # offsets are constants of 32 bits
+
+
+def can_sort(e: Emitter, where: Val, bits: int) -> bool:
+    """Have these addresses a form that is worth a function?"""
+    form = where.form
+    if form is None or e.mask is not None or e.unit.force_vectors:
+        return False
+    return bits in (32, 64) and max(map(abs, form.steps)) < _MOST_REACH
+
+
+def load_sorted(e: Emitter, where: Val, bits: int, count: int) -> list[Val]:
+    """`count` consecutive elements per lane."""
+    out = e.scratch(4 * bits * count)
+    load_sorted_to(e, where, bits, count, out)
+    return [e.reload(out, bits, i) for i in range(count)]
+
+
+def load_sorted_to(e: Emitter, where: Val, bits: int, count: int, out: str) -> None:
+    """The same into memory, a vector for each element."""
+    assert where.form is not None
+    name = f"load{count}x{bits}_{_key(where.form)}"
+    if name not in e.defined_functions:
+        e.define(name, _load_text(name, where.form, bits, count))
+    args = ", ".join(f"i64 {e.cast(base, where.type, 'i64', 1)}" for base in where.names)
+    e.do(f"call void @{name}(ptr {out}, {args})")
+
+
+def store_sorted(e: Emitter, where: Val, values: list[Val], bits: int) -> None:
+    """The same for writing, lanes in ascending order: where addresses coincide the highest lane wins."""
+    assert where.form is not None
+    count = len(values)
+    name = f"store{count}x{bits}_{_key(where.form)}"
+    if name not in e.defined_functions:
+        e.define(name, _store_text(name, where.form, bits, count))
+    data = e.scratch(4 * bits * count)
+    for i, value in enumerate(values):
+        at = e.ins(f"getelementptr inbounds i8, ptr {data}, i64 {i * 4 * bits}") if i else data
+        e.do(f"store <32 x i{bits}> {e.vector(value)}, ptr {at}, align 64")
+    args = ", ".join(f"i64 {e.cast(base, where.type, 'i64', 1)}" for base in where.names)
+    e.do(f"call void @{name}(ptr {data}, {args})")
+
+
+def _key(form: Form) -> str:
+    return f"{form.segments}_{hashlib.sha256(str(form.steps).encode()).hexdigest()[:16]}"
+
+
+class _Text:
+    """The lines of a function."""
+
+    def __init__(self, name: str, segments: int) -> None:
+        bases = ", ".join(f"i64 %b{i}" for i in range(segments))
+        self.lines = [f"define internal void @{name}(ptr noalias %data, {bases}) noinline #0 {{", "start:"]
+        self.count = 0
+
+    def ins(self, text: str) -> str:
+        self.count += 1
+        self.lines.append(f"  %t{self.count} = {text}")
+        return f"%t{self.count}"
+
+    def do(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def place(self, part: int, bits: int) -> str:
+        """Where all lanes' elements number `part` lie in the caller's memory."""
+        return self.ins(f"getelementptr inbounds i8, ptr %data, i64 {part * 4 * bits}")
+
+    def lane_pointer(self, base: str, offset: int) -> str:
+        return self.ins(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
+
+    def shuffle(self, width: int, kind: str, a: str, b: str, picks: list[int]) -> str:
+        index = ", ".join(f"i32 {pick}" for pick in picks)
+        return self.ins(
+            f"shufflevector <{width} x {kind}> {a}, <{width} x {kind}> {b}, <{len(picks)} x i32> <{index}>"
+        )
+
+    def append(self, whole: str, width: int, piece: str, size: int, kind: str) -> tuple[str, int]:
+        """A vector of both, and its width."""
+        if not whole:
+            return piece, size
+        longest = max(width, size)
+        a, b = (
+            value if own == longest else self.shuffle(own, kind, value, "poison", _padded(own, longest))
+            for value, own in ((whole, width), (piece, size))
+        )
+        picks = [*range(width), *(longest + i for i in range(size))]
+        return self.shuffle(longest, kind, a, b, picks), width + size
+
+    def end(self) -> str:
+        return "\n".join([*self.lines, "}"])
+
+
+def _padded(size: int, width: int) -> list[int]:
+    """Picks that make a vector longer; what they add is not looked at."""
+    return [min(i, size - 1) for i in range(width)]
+
+
+def _load_text(name: str, form: Form, bits: int, count: int) -> str:
+    text = _Text(name, form.segments)
+    if form.segments > 1 and not form.flat:  # rows of threads often read the same row of a tile
+        same = ""
+        for i in range(1, form.segments):
+            one = text.ins(f"icmp eq i64 %b0, %b{i}")
+            same = text.ins(f"and i1 {same}, {one}") if same else one
+        text.do(f"br i1 {same}, label %equal, label %unlike")
+        text.label("equal")
+        _load_all(text, [0] * 32, form.steps, bits, count)
+        text.label("unlike")
+    _load_all(text, [lane // form.lanes for lane in range(32)], form.steps, bits, count)
+    return text.end()
+
+
+def _load_all(text: _Text, rows: list[int], steps: Steps, bits: int, count: int) -> None:
+    """Each lane's elements, from the base of its row on."""
+    kind, unit = f"i{bits}", count * bits // 8
+    at: dict[tuple[int, int], int] = {}  # row and step → element among all that were read
+    whole, width = "", 0  # those
+    for row in sorted(set(rows)):
+        base = text.ins(f"inttoptr i64 %b{row} to ptr")
+        wanted = sorted({step for own, step in zip(rows, steps, strict=True) if own == row})
+        for first, last in _stretches(wanted, unit):
+            size = ((last - first) // unit + 1) * count
+            pointer = text.lane_pointer(base, first)
+            piece = text.ins(f"load <{size} x {kind}>, ptr {pointer}, align {bits // 8}")
+            at |= {(row, first + i * unit): width + i * count for i in range(size // count)}
+            whole, width = text.append(whole, width, piece, size, kind)
+    for part in range(count):
+        picks = [at[row, step] + part for row, step in zip(rows, steps, strict=True)]
+        vector = text.shuffle(width, kind, whole, "poison", picks)
+        text.do(f"store <32 x {kind}> {vector}, ptr {text.place(part, bits)}, align 64")
+    text.do("ret void")
+
+
+def _stretches(wanted: list[int], unit: int) -> list[tuple[int, int]]:
+    """First and last of those that follow one another without a gap."""
+    found: list[tuple[int, int]] = []
+    for each in wanted:
+        if found and each == found[-1][1] + unit:
+            found[-1] = found[-1][0], each
+        else:
+            found.append((each, each))
+    return found
+
+
+def _store_text(name: str, form: Form, bits: int, count: int) -> str:
+    text = _Text(name, form.segments)
+    kind, width = f"i{bits}", 32
+    piece = [text.ins(f"load <32 x {kind}>, ptr {text.place(part, bits)}, align 64") for part in range(count)]
+    while len(piece) > 1:
+        picks = list(range(2 * width))
+        piece = [text.shuffle(width, kind, a, b, picks) for a, b in zip(piece[::2], piece[1::2], strict=True)]
+        width *= 2
+    bases = [text.ins(f"inttoptr i64 %b{row} to ptr") for row in range(form.segments)]
+    for lane, step in enumerate(form.steps):
+        value = text.shuffle(width, kind, piece[0], "poison", [part * 32 + lane for part in range(count)])
+        pointer = text.lane_pointer(bases[lane // form.lanes], step)
+        text.do(f"store <{count} x {kind}> {value}, ptr {pointer}, align {bits // 8}")
+    text.do("ret void")
+    return text.end()
