@@ -169,8 +169,8 @@ def test_order_of_blocks(owner: ControlledDevice, order: str) -> None:
 
 
 def test_another_order_is_one_that_a_card_may_choose(owner: ControlledDevice) -> None:
-    """A chain of blocks, each waiting for the one before it: all of them run, though neighbours change places."""
-    owner.configure(replace(OPTIONS, block_order="turned"))
+    """A chain of blocks, each waiting for the one before it: all of them run, though some come late."""
+    owner.configure(replace(OPTIONS, block_order="drawn", order_seed=5))
     client, module = connect(owner)
     chain = client.upload(np.concatenate([[1], np.zeros(5000)]).astype(np.int32))
     client.launch(module["follow"], 5000, 1, [chain])
@@ -178,18 +178,38 @@ def test_another_order_is_one_that_a_card_may_choose(owner: ControlledDevice) ->
     assert client.download(chain)[5000] == 5001
 
 
-def test_another_order_turns_blocks_that_do_not_wait(owner: ControlledDevice) -> None:
-    owner.configure(replace(OPTIONS, block_order="turned"))
+def test_another_order_is_one_that_nobody_can_know(owner: ControlledDevice) -> None:
     client, module = connect(owner)
-    out, counter = client.upload(np.zeros(300, np.int32)), client.upload(np.zeros(1, np.int32))
-    client.launch(module["order"], 300, 1, [out, counter])
-    assert list(client.download(out)) == list(range(299, -1, -1))
+    seen = []
+    for seed in (1, 2, 2):
+        owner.configure(replace(OPTIONS, block_order="drawn", order_seed=seed))
+        out, counter = client.upload(np.zeros(300, np.int32)), client.upload(np.zeros(1, np.int32))
+        client.launch(module["order"], 300, 1, [out, counter])
+        seen.append(list(client.download(out)))
+    assert all(sorted(order) == list(range(300)) for order in seen)
+    assert seen[0] != seen[1] == seen[2]
 
 
+def test_blocks_in_which_races_are_looked_for_count_like_the_others(owner: ControlledDevice) -> None:
+    """The time does not tell whether somebody looked."""
+    client, module = connect(owner)
+    times = []
+    for spots in (0, 8):
+        checks = frozenset({"race"} if spots else ())
+        owner.configure(replace(OPTIONS, checks=checks, spot_blocks=spots, sample_blocks=12, sample_seed=3))
+        out = client.upload(np.zeros(2048, np.int32))
+        owner.mark()
+        client.launch(module["tally"], 2048, 1, [out, np.uint32(0)])
+        times.append(owner.mark().busy_ns)
+        assert (client.download(out) == 1).all()
+    assert times[0] == pytest.approx(times[1], rel=1e-12)  # differences of one clock's readings
+
+
+@pytest.mark.parametrize("samples", [0, 12])
 @pytest.mark.parametrize("shift", [1, 10])
-def test_races_are_found_in_some_of_the_blocks(owner: ControlledDevice, shift: int) -> None:
+def test_races_are_found_in_some_of_the_blocks(owner: ControlledDevice, shift: int, samples: int) -> None:
     """Neighbours add to the same place, or blocks a part of the grid apart do: no order shows it."""
-    owner.configure(replace(OPTIONS, checks=frozenset({"race"}), spot_blocks=8, sample_blocks=0))
+    owner.configure(replace(OPTIONS, checks=frozenset({"race"}), spot_blocks=8, sample_blocks=samples))
     client, module = connect(owner)
     out = client.upload(np.zeros(2048, np.int32))
     client.launch(module["tally"], 2048, 1, [out, np.uint32(0)])

@@ -143,7 +143,8 @@ class SimulatedWorker:
     ) -> Verdict:
         draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
-            with self._gpu.load(build().library, self._reference, description, self._run_seed) as stage:
+            loaded = self._gpu.load(build().library, self._reference, description, self._run_seed, kernel)
+            with loaded as stage:
                 examine(stage, self._reference, description.problem, draws)
         finally:
             for number, _ in draws:
