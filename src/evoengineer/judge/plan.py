@@ -22,8 +22,10 @@ from evoengineer.problem.catalog import Description
 from evoengineer.problem.model import CaseKind, Distribution, Problem
 
 DRAWS = 5  # of each check case, at least
-# For the second draw of the bench case, the most telling first: large values overflow exp and cancel in sums.
+# For the second draw of the bench case, the most telling first: what looks like the first draw to whoever looks at a
+# few places; large values, which overflow exp and cancel in sums.
 _UNLIKE_NORMAL = (
+    Distribution.MIXED,
     Distribution.LARGE,
     Distribution.SHIFTED,
     Distribution.INTEGERS,
@@ -50,7 +52,7 @@ def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[Pl
     checks = [index for index, case in enumerate(problem.cases) if case.kind is CaseKind.CHECK]
     for index in sorted(checks, key=lambda each: -math.prod(problem.cases[each].sizes.values())):
         for k, distribution in enumerate(
-            islice(cycle(problem.distributions), max(DRAWS, len(problem.distributions)))
+            islice(cycle(problem.check_distributions), max(DRAWS, len(problem.check_distributions)))
         ):
             draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
     bench = problem.cases.index(problem.bench_case)
