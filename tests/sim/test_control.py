@@ -67,6 +67,15 @@ again: ld.volatile.global.u32 %r2, [%rd3];
     mov.u32 %r1, %ctaid.x; shr.u32 %r1, %r1, %r3; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
     ld.global.u32 %r2, [%rd3]; add.s32 %r2, %r2, 1; st.global.u32 [%rd3], %r2; ret;
 }
+.visible .entry polling_tally(.param .u64 out, .param .u64 flag, .param .u32 shift) {
+    .reg .b32 %r<4>; .reg .b64 %rd<5>; .reg .pred %p<2>;
+    ld.param.u64 %rd1, [out]; ld.param.u64 %rd4, [flag]; ld.param.u32 %r3, [shift];
+again: ld.volatile.global.u32 %r2, [%rd4];
+    setp.eq.s32 %p1, %r2, 0;
+    @%p1 bra again;
+    mov.u32 %r1, %ctaid.x; shr.u32 %r1, %r1, %r3; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+    ld.global.u32 %r2, [%rd3]; add.s32 %r2, %r2, 1; st.global.u32 [%rd3], %r2; ret;
+}
 .visible .entry unwritten(.param .u64 out) {
     .reg .b32 %r<4>; .reg .b64 %rd<4>; .shared .b32 room[2];
     ld.param.u64 %rd1, [out];
@@ -216,6 +225,20 @@ def test_races_are_found_in_some_of_the_blocks(owner: ControlledDevice, shift: i
     assert owner.mark().failure is None
     assert (client.download(out) == 1).all(), "every block runs once, looked into or not"
     client.launch(module["tally"], 2048, 1, [out, np.uint32(shift)])
+    failure = owner.mark().failure
+    assert failure is not None
+    assert failure.kind == "race"
+
+
+def test_races_of_blocks_that_seem_to_wait_are_found_beforehand(owner: ControlledDevice) -> None:
+    """They cannot run apart from the others. Some are tried, and nothing is left of that."""
+    owner.configure(replace(OPTIONS, checks=frozenset({"race"}), spot_blocks=8, sample_blocks=12))
+    client, module = connect(owner)
+    out, flag = client.upload(np.zeros(4096, np.int32)), client.upload(np.ones(1, np.int32))
+    client.launch(module["polling_tally"], 4096, 1, [out, flag, np.uint32(0)])
+    assert owner.mark().failure is None
+    assert (client.download(out) == 1).all(), "every block has run once, as far as anybody can tell"
+    client.launch(module["polling_tally"], 4096, 1, [out, flag, np.uint32(1)])
     failure = owner.mark().failure
     assert failure is not None
     assert failure.kind == "race"

@@ -1,7 +1,7 @@
 """Which inputs a candidate is judged on.
 
 Every check case is drawn from each of the problem's distributions, five times at least; the bench case twice, from
-two of them: the draw that is timed, and one that shows what ordinary numbers hide (a softmax without its maximum).
+two of them, in either order: ordinary numbers, and such as show what these hide (a softmax without its maximum).
 Every seed derives from a run seed that a candidate cannot know and from the kernel's identity: no two kernels see
 the same numbers, so that what one of them learns is of no use to the next, and a time rests on inputs that only
 one kernel has seen.
@@ -42,7 +42,6 @@ class PlannedDraw:
     distribution: Distribution
     seed: int
     bench: bool = False
-    timed: bool = False
 
 
 def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[PlannedDraw, ...]:
@@ -56,9 +55,10 @@ def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[Pl
         ):
             draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
     bench = problem.cases.index(problem.bench_case)
-    timed, other = bench_distributions(problem.distributions)
-    draws.append(PlannedDraw(bench, timed, _seed(run_seed, kernel, bench, 0), True, True))
-    draws.append(PlannedDraw(bench, other, _seed(run_seed, kernel, bench, 1), True))
+    kinds = bench_distributions(problem.distributions)
+    both = [PlannedDraw(bench, kind, _seed(run_seed, kernel, bench, k), True) for k, kind in enumerate(kinds)]
+    # By their number, calls of the bench case must not tell what comes.
+    draws += reversed(both) if _seed(run_seed, kernel, "order") % 2 else both
     return tuple(draws)
 
 
@@ -67,8 +67,7 @@ def timed_draws(problem: Problem, kernel: str, run_seed: int, count: int) -> tup
     bench = problem.cases.index(problem.bench_case)
     timed, _ = bench_distributions(problem.distributions)
     return tuple(
-        PlannedDraw(bench, timed, _seed(run_seed, kernel, "timed", bench, k), True, True)
-        for k in range(count)
+        PlannedDraw(bench, timed, _seed(run_seed, kernel, "timed", bench, k), True) for k in range(count)
     )
 
 

@@ -149,7 +149,7 @@ class SimulatedWorker:
         finally:
             for number, _ in draws:
                 self._reference.drop(number)
-        assert stage.timed is not None  # every plan has a timed draw
+        assert stage.timed is not None  # every plan has draws of the bench case
         timing = simulated_timing(description, stage.timed, self._options.device, baseline)
         finding = integrity.faster_than_light(timing.time_us, timing.speed_of_light_us, description)
         if finding is not None:

@@ -15,7 +15,8 @@ _INTEGER_RANGE = 4  # small enough that sums of products of tens of thousands of
 
 # Of mixed values: one row of so many is of another distribution, and one value of so many is far off, up to a number of
 # them. Few and large, they carry a good part of every sum, so that none can be left out of a loss of millions unseen.
-_ROWS_ALIKE, _VALUES_ALIKE, _MOST_OUTLIERS = 32, 4096, 64
+_ROWS_ALIKE, _VALUES_ALIKE, _MOST_OUTLIERS = 32, 4096, 256
+_END = 16  # columns: there, and in the last of all rows, lies a quarter of them, as ends are missed most
 _LEAST_OUTLIER, _LARGEST_OUTLIER = 256.0, 8192.0  # times a half to two; half precision holds it
 _ROW = 1024  # of what has one dimension only
 _SPIKE = 200.0  # more than any exponent of float32 spans: the exponential of the difference overflows
@@ -62,6 +63,10 @@ class Generator:
         size = min(max(flat.numel() / 1024, _LEAST_OUTLIER), _LARGEST_OUTLIER)
         signs = self.integers(count, low=0, high=2) * 2 - 1
         places = self.integers(count, low=0, high=flat.numel())
+        width = ordinary.shape[-1] if ordinary.dim() else 1
+        end = min(width, _END)
+        places[::4] += width - 1 - places[::4] % width - self.integers(*places[::4].shape, low=0, high=end)
+        places[1::4] = flat.numel() - 1 - places[1::4] % max(flat.numel() // 64, 1)
         flat[places] = (signs * size * 2 ** self.uniform(count, low=-1.0, high=1.0)).to(flat.dtype)
         return flat.view(ordinary.shape)
 

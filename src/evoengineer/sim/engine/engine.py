@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+import random
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from evoengineer.sim.engine.acceptance import accept
 from evoengineer.sim.engine.modules import KernelInfo, Module, place_module
 from evoengineer.sim.engine.order import delayed, drawn, spots
 from evoengineer.sim.engine.progress import reported
+from evoengineer.sim.engine.rehearsal import may_be_undone, undone
 from evoengineer.sim.engine.report import cuda_error, describe
 from evoengineer.sim.engine.undefined_results import UndefinedResults
 from evoengineer.sim.options import DeviceOptions
@@ -43,6 +45,8 @@ _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
 # Instructions of a launch, at most, that run looking for races in some of its blocks (one block may take more); or in
 # all of them, where blocks wait for one another and cannot run by themselves.
 _SPOT_WORK, _SPOT_BLOCK_WORK, _WHOLE_WORK = 1_000_000, 4_000_000, 6_000_000
+# Where that is too much, instructions and blocks that are tried before the launch; and in all launches between marks.
+_REHEARSAL_WORK, _REHEARSED_BLOCKS, _REHEARSED_WORK = 1_000_000, 1024, 4_000_000
 _SPOT_KIBIBYTES = 20_000  # of memory in which they are looked for: what is kept of each byte takes two dozen
 _WAITING = abi.SPINS | abi.SHARES | abi.COOPERATIVE  # blocks that have to do with one another while they run
 
@@ -71,7 +75,7 @@ class Engine:
         self._assemblers: Assemblers | None = None
         self._counted = 0
         self._missed: dict[Hashable, frozenset[int]] = {}  # blocks that earlier samples did not stand for
-        self._work = 0  # instructions since the last mark
+        self._work = self._rehearsed = 0  # instructions since the last mark
         self._most_work: dict[
             tuple[str, tuple[int, int, int]], int
         ] = {}  # of a launch so far, by kernel and grid
@@ -105,7 +109,7 @@ class Engine:
 
     def mark(self) -> None:
         """What may be done until the next mark may be done again."""
-        self._work = 0
+        self._work = self._rehearsed = 0
 
     def _active_profiler(self) -> Profiler | None:
         """What counts launches; None while nothing is counted."""
@@ -255,6 +259,12 @@ class Engine:
             request.sample_count = 0
             return request
 
+        for few in self._rehearsals(image, grid, cooperative):
+            checked = self.image(module, kernel, block, spot=True)
+            request = prepared(checked)
+            request.flags |= abi.CHECK_RACE | abi.REHEARSAL
+            self._run_chosen(request, few)
+            self._rehearse(request, checked, grid, block)
         whole = self._races_in_all(image, grid, cooperative)
         if whole:
             image = self.image(module, kernel, block, spot=True)
@@ -308,6 +318,40 @@ class Engine:
             raise DeviceError(
                 report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
             )
+
+    def _rehearse(
+        self,
+        request: structs.Launch,
+        image: KernelImage,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+    ) -> None:
+        """Only a race counts: whatever else goes wrong, blocks that are not there may be missed."""
+        request.instruction_limit = min(request.instruction_limit, _REHEARSAL_WORK)
+        before = self._work
+        with undone(self.memory):
+            try:
+                self._run(request, image, grid, block)
+            except DeviceError as error:
+                if error.kind == abi.ERROR_NAMES[abi.RACE]:
+                    raise
+        self._rehearsed += max(self._work - before, _REHEARSAL_WORK // 4)  # to undo it takes time, too
+        self._work = before
+
+    def _rehearsals(
+        self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool
+    ) -> Iterator[Sequence[int]]:
+        """Blocks that wait for one another, or seem to, and are tried beforehand: the first ones, which have nobody to
+        wait for, and some anywhere."""
+        waiting = cooperative or image.plan.flags & _WAITING
+        if not waiting or not self._may_look(image) or self._races_in_all(image, grid, cooperative):
+            return
+        blocks = grid[0] * grid[1] * grid[2]
+        count = blocks if cooperative else min(blocks, _REHEARSED_BLOCKS)
+        somewhere = random.Random(f"rehearsal {self.options.order_seed} {blocks}").randint(0, blocks - count)
+        for first in sorted({0, somewhere}):
+            if self._rehearsed < _REHEARSED_WORK and may_be_undone(self.memory):
+                yield range(first, first + count)
 
     def _order(self, request: structs.Launch, blocks: int, without: frozenset[int]) -> Sequence[int]:
         """Of blocks that are named one by one, as `block_order` has it."""

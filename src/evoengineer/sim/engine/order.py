@@ -14,7 +14,7 @@ from collections.abc import Collection
 _WINDOW = 64  # blocks that are near one another: they share data, so that it is quick to run them in turn
 # Of blocks that wait for one another few come late. Each keeps those after it waiting, which makes honest kernels that
 # look back at blocks before do more than on a card.
-_LATE_SHARE, _LEAST_LATE = 1024, 8
+_LATE_SHARE, _LEAST_LATE = 256, 8
 _PARTS = (2, 3, 4, 8)  # of a grid: where the other block is likely to be that works on the same results
 
 
@@ -29,14 +29,16 @@ def drawn(blocks: int, seed: str) -> list[int]:
 
 
 def delayed(blocks: int, resident: int, seed: str) -> list[int]:
-    """All of them in the order of their indices, but for some that come later: after blocks that a card could have on
-    it at the same time."""
+    """All of them in the order of their indices, but some come later, after blocks that a card could have on it
+    at the same time; and never the last one last, which may think that all others are done."""
     chance = random.Random(f"delays {seed}")
     order = list(range(blocks))
     furthest = min(_WINDOW, resident, blocks) - 1
     count = min(max(blocks // _LATE_SHARE, _LEAST_LATE), blocks // 2) if furthest > 0 else 0
     for at in sorted(chance.sample(range(blocks), count), reverse=True):
         order.insert(at + chance.randint(1, furthest), order.pop(at))
+    if count and order[-1] == blocks - 1:
+        order.insert(-chance.randint(1, furthest), order.pop())
     return order
 
 
