@@ -67,6 +67,15 @@ again: ld.volatile.global.u32 %r2, [%rd3];
     mov.u32 %r1, %ctaid.x; shr.u32 %r1, %r1, %r3; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
     ld.global.u32 %r2, [%rd3]; add.s32 %r2, %r2, 1; st.global.u32 [%rd3], %r2; ret;
 }
+.visible .entry polling_tally(.param .u64 out, .param .u64 flag, .param .u32 shift) {
+    .reg .b32 %r<4>; .reg .b64 %rd<5>; .reg .pred %p<2>;
+    ld.param.u64 %rd1, [out]; ld.param.u64 %rd4, [flag]; ld.param.u32 %r3, [shift];
+again: ld.volatile.global.u32 %r2, [%rd4];
+    setp.eq.s32 %p1, %r2, 0;
+    @%p1 bra again;
+    mov.u32 %r1, %ctaid.x; shr.u32 %r1, %r1, %r3; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+    ld.global.u32 %r2, [%rd3]; add.s32 %r2, %r2, 1; st.global.u32 [%rd3], %r2; ret;
+}
 .visible .entry unwritten(.param .u64 out) {
     .reg .b32 %r<4>; .reg .b64 %rd<4>; .shared .b32 room[2];
     ld.param.u64 %rd1, [out];
@@ -169,8 +178,8 @@ def test_order_of_blocks(owner: ControlledDevice, order: str) -> None:
 
 
 def test_another_order_is_one_that_a_card_may_choose(owner: ControlledDevice) -> None:
-    """A chain of blocks, each waiting for the one before it: all of them run, though neighbours change places."""
-    owner.configure(replace(OPTIONS, block_order="turned"))
+    """A chain of blocks, each waiting for the one before it: all of them run, though some come late."""
+    owner.configure(replace(OPTIONS, block_order="drawn", order_seed=5))
     client, module = connect(owner)
     chain = client.upload(np.concatenate([[1], np.zeros(5000)]).astype(np.int32))
     client.launch(module["follow"], 5000, 1, [chain])
@@ -178,24 +187,58 @@ def test_another_order_is_one_that_a_card_may_choose(owner: ControlledDevice) ->
     assert client.download(chain)[5000] == 5001
 
 
-def test_another_order_turns_blocks_that_do_not_wait(owner: ControlledDevice) -> None:
-    owner.configure(replace(OPTIONS, block_order="turned"))
+def test_another_order_is_one_that_nobody_can_know(owner: ControlledDevice) -> None:
     client, module = connect(owner)
-    out, counter = client.upload(np.zeros(300, np.int32)), client.upload(np.zeros(1, np.int32))
-    client.launch(module["order"], 300, 1, [out, counter])
-    assert list(client.download(out)) == list(range(299, -1, -1))
+    seen = []
+    for seed in (1, 2, 2):
+        owner.configure(replace(OPTIONS, block_order="drawn", order_seed=seed))
+        out, counter = client.upload(np.zeros(300, np.int32)), client.upload(np.zeros(1, np.int32))
+        client.launch(module["order"], 300, 1, [out, counter])
+        seen.append(list(client.download(out)))
+    assert all(sorted(order) == list(range(300)) for order in seen)
+    assert seen[0] != seen[1] == seen[2]
 
 
+def test_blocks_in_which_races_are_looked_for_count_like_the_others(owner: ControlledDevice) -> None:
+    """The time does not tell whether somebody looked."""
+    client, module = connect(owner)
+    times = []
+    for spots in (0, 8):
+        checks = frozenset({"race"} if spots else ())
+        owner.configure(replace(OPTIONS, checks=checks, spot_blocks=spots, sample_blocks=12, sample_seed=3))
+        out = client.upload(np.zeros(2048, np.int32))
+        owner.mark()
+        client.launch(module["tally"], 2048, 1, [out, np.uint32(0)])
+        times.append(owner.mark().busy_ns)
+        assert (client.download(out) == 1).all()
+    assert times[0] == pytest.approx(times[1], rel=1e-12)  # differences of one clock's readings
+
+
+@pytest.mark.parametrize("samples", [0, 12])
 @pytest.mark.parametrize("shift", [1, 10])
-def test_races_are_found_in_some_of_the_blocks(owner: ControlledDevice, shift: int) -> None:
+def test_races_are_found_in_some_of_the_blocks(owner: ControlledDevice, shift: int, samples: int) -> None:
     """Neighbours add to the same place, or blocks a part of the grid apart do: no order shows it."""
-    owner.configure(replace(OPTIONS, checks=frozenset({"race"}), spot_blocks=8, sample_blocks=0))
+    owner.configure(replace(OPTIONS, checks=frozenset({"race"}), spot_blocks=8, sample_blocks=samples))
     client, module = connect(owner)
     out = client.upload(np.zeros(2048, np.int32))
     client.launch(module["tally"], 2048, 1, [out, np.uint32(0)])
     assert owner.mark().failure is None
     assert (client.download(out) == 1).all(), "every block runs once, looked into or not"
     client.launch(module["tally"], 2048, 1, [out, np.uint32(shift)])
+    failure = owner.mark().failure
+    assert failure is not None
+    assert failure.kind == "race"
+
+
+def test_races_of_blocks_that_seem_to_wait_are_found_beforehand(owner: ControlledDevice) -> None:
+    """They cannot run apart from the others. Some are tried, and nothing is left of that."""
+    owner.configure(replace(OPTIONS, checks=frozenset({"race"}), spot_blocks=8, sample_blocks=12))
+    client, module = connect(owner)
+    out, flag = client.upload(np.zeros(4096, np.int32)), client.upload(np.ones(1, np.int32))
+    client.launch(module["polling_tally"], 4096, 1, [out, flag, np.uint32(0)])
+    assert owner.mark().failure is None
+    assert (client.download(out) == 1).all(), "every block has run once, as far as anybody can tell"
+    client.launch(module["polling_tally"], 4096, 1, [out, flag, np.uint32(1)])
     failure = owner.mark().failure
     assert failure is not None
     assert failure.kind == "race"

@@ -18,6 +18,7 @@ CHOSEN = {
     "checks": frozenset(CHECKS),
     "limits": Limits(**LIMITS),
     "block_order": "reversed",
+    "order_seed": 9,
     "memory_bytes": 1 << 28,
     "spot_blocks": 5,
     "inputs": ((1 << 40, 4096), (1 << 41, 32)),

@@ -79,6 +79,7 @@ _VALUES = {
     Distribution.INTEGERS: "small whole numbers",
     Distribution.SMALL: "small (deviation 0.001)",
     Distribution.SPIKED: "far below zero with one far above the others",
+    Distribution.MIXED: "mostly ordinary with a few very large ones among them",
     Distribution.OWN: "as get_inputs draws them",
 }
 

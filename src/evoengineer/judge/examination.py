@@ -31,8 +31,8 @@ class Mode(StrEnum):
 
     RACES = "races"  # threads that touch the same memory without synchronisation
     REORDERED = "reordered"  # blocks in another order, and reads of memory that nobody has written
-    PLAIN = "plain"
-    TIMED = "timed"
+    BENCH = "bench"  # of everything a little, and timed
+    LOADING = "loading"  # what a library does before anybody calls it
 
 
 class Stage(Protocol):
@@ -87,7 +87,7 @@ def _call(
 
     Races come first: what looks like uninitialised memory may be a value that another thread has yet to write.
     """
-    mode = Mode.RACES if not planned.bench else Mode.TIMED if planned.timed else Mode.PLAIN
+    mode = Mode.BENCH if planned.bench else Mode.RACES
     called, record = stage.call(case, mode, where)
     first = _look(stage, reference, case, number, called, record, where)
     if planned.bench:

@@ -47,11 +47,11 @@ from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.options import BlockOrder, DeviceOptions, Limits
 from evoengineer.sim.process.region import Region
 
-# Besides those that are always on. Of the bench case only some blocks are looked into, if it is not timed.
+# Besides those that are always on. Of the bench case some blocks are looked into.
 _CHECKS = {
-    Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"}), Mode.PLAIN: frozenset({"race"}),
+    Mode.RACES: frozenset({"race"}), Mode.REORDERED: frozenset({"init"}), Mode.BENCH: frozenset({"race"}),
 }  # fmt: skip
-_ORDERS: dict[Mode, BlockOrder] = {Mode.REORDERED: "reversed", Mode.PLAIN: "turned"}
+_ORDERS: dict[Mode, BlockOrder] = {Mode.REORDERED: "reversed", Mode.BENCH: "drawn"}
 _SPOT_BLOCKS = 24
 _CASES_LOOKED_INTO = (Mode.RACES, Mode.REORDERED)  # for reads of memory that nobody wrote, or soon to be
 _SAMPLE_BLOCKS = 18  # counted for the timing model
@@ -82,7 +82,7 @@ class SimulatedGpu:
 
     @contextmanager
     def load(
-        self, library: Path, reference: ReferenceProcess, description: Description, run_seed: int
+        self, library: Path, reference: ReferenceProcess, description: Description, run_seed: int, kernel: str
     ) -> Iterator[SimulatedStage]:
         """A candidate's library in a runner of its own."""
         self._make_ready()
@@ -95,8 +95,9 @@ class SimulatedGpu:
             )  # fmt: skip
             with runner:
                 try:
+                    patience = self._options.patience_seconds
                     stage = SimulatedStage(
-                        self._device, runner, reference, description, run_seed, self._options.patience_seconds
+                        self._device, runner, reference, description, run_seed, kernel, patience
                     )
                     stage.open(library)
                     yield stage
@@ -137,23 +138,24 @@ class SimulatedStage:
         reference: ReferenceProcess,
         description: Description,
         run_seed: int,
+        kernel: str,
         patience_seconds: float,
     ) -> None:
         self._patience_seconds = patience_seconds
         self._device, self._runner = device, runner
         self._reference, self._description = reference, description
         # Which blocks are counted is the run's secret, and the same for all its kernels, so that they compare.
-        self._sample_seed = int.from_bytes(
-            hashlib.sha256(f"blocks {run_seed}".encode()).digest()[:6], "little"
-        )
+        self._sample_seed = _number(f"blocks {run_seed}")
+        self._seed = f"{run_seed} {kernel}"
+        self._bench_calls = 0
         self._inputs: tuple[tuple[int, int], ...] = ()  # address and bytes of the tensors among the arguments
         self._returned: tuple[dict[str, Any], ...] = ()
-        self._mode = Mode.PLAIN
+        self._mode = Mode.LOADING
         self._output_bytes = 0  # that may be copied out of the device after a call
         self.timed: Region | None = None  # the record of the timed call
 
     def open(self, library: Path) -> None:
-        self._configure(Mode.PLAIN, 0)
+        self._configure(Mode.LOADING, 0)
         try:
             # The device checks every access against the exact bounds of each block: no guard bands, no reuse.
             self._runner.policy(guard_bytes=0, poison=False, reuse=False)
@@ -180,17 +182,16 @@ class SimulatedStage:
         self._inputs = tuple(zip(addresses, (size for _, size in staged.tensors), strict=True))
 
     def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Region]:
-        """Where the counted blocks of the timed call did not stand for the rest, the next call of the bench case is
-        counted as well, with others among them. It is on other inputs: a call that is repeated on the same ones could
-        be answered from the first one's results."""
-        counted = mode is Mode.TIMED or (
-            mode is Mode.PLAIN and self.timed is not None and not _tells(self.timed)
-        )
-        self._configure(mode, number, counted)
+        """All calls of the bench case are alike: nothing that a candidate can see tells it which one is timed, and the
+        slower one is. So a shortcut that it dares to take in one of them only, by their number or by what lies in a
+        few places, gains nothing. Where the counted blocks of one call did not stand for the rest, the next one has
+        others among them. No call is repeated on the same inputs: it could be answered from the first one's results.
+        """
+        self._configure(mode, number)
         called, region = self._call(number, where)
-        if counted:
-            slower = self.timed is not None and self.timed.busy_ns > region.busy_ns
-            self.timed = self.timed if slower and not _tells(region) else region
+        if mode is Mode.BENCH:
+            calls = [region] if self.timed is None else [self.timed, region]
+            self.timed = max(calls, key=lambda each: (_tells(each), each.busy_ns))
         return called, region
 
     def _call(self, number: int, where: str) -> tuple[Called, Region]:
@@ -264,25 +265,33 @@ class SimulatedStage:
         with contextlib.suppress(CandidateFailure):  # a failure shows at the next call, with its reason
             self._runner.drop(number)
 
-    def _configure(self, mode: Mode, case: int, counted: bool = False) -> None:
-        """A plain call has its blocks in another order, and calls of the bench case find noise where nobody has
-        written: there a kernel may do other things than in the cases that are looked into in every block."""
+    def _configure(self, mode: Mode, case: int) -> None:
+        """A kernel may do other things in the bench case than in the cases that are looked into in every block. So
+        there blocks come in an order that is drawn for each call, in some of them races are looked for, and what nobody
+        has written holds noise."""
         self._mode = mode
+        bench = mode is Mode.BENCH
+        self._bench_calls += bench
         effort = effort_of(self._description, case, sum(size for _, size in self._inputs))
         self._output_bytes = effort.output_bytes
         options = replace(
             self._device.options,
             checks=_CHECKS.get(mode, frozenset()),
             block_order=_ORDERS.get(mode, "ascending"),
-            spot_blocks=_SPOT_BLOCKS if mode is Mode.PLAIN else 0,
-            inputs=self._inputs if mode is Mode.PLAIN else (),
-            noise=0 if mode in _CASES_LOOKED_INTO else self._sample_seed,
-            sample_blocks=_SAMPLE_BLOCKS if counted else 0,
+            order_seed=self._secret(f"order {self._bench_calls}") if bench else 0,
+            spot_blocks=_SPOT_BLOCKS if bench else 0,
+            inputs=self._inputs if bench else (),
+            noise=0 if mode in _CASES_LOOKED_INTO else self._secret(f"noise {self._bench_calls}"),
+            sample_blocks=_SAMPLE_BLOCKS if bench else 0,
             sample_seed=self._sample_seed,
             limits=Limits(max_seconds=0.0, max_work=effort.instructions, max_translated=MOST_TRANSLATED),
             memory_bytes=effort.memory_bytes,
         )
         self._device.configure(options)
+
+    def _secret(self, what: str) -> int:
+        """A number that differs from kernel to kernel, and that none of them can know."""
+        return _number(f"{what} {self._seed}")
 
     def _mark(self, where: str) -> Region:
         try:
@@ -305,6 +314,10 @@ class SimulatedStage:
             if region.failure is not None and region.failure.kind not in ("interrupted", "protocol"):
                 return device_rejection(region.failure, where)
         return runner_rejection(failure, where)
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "little")
 
 
 def _tells(region: Region) -> bool:

@@ -1,7 +1,7 @@
 """Which inputs a candidate is judged on.
 
 Every check case is drawn from each of the problem's distributions, five times at least; the bench case twice, from
-two of them: the draw that is timed, and one that shows what ordinary numbers hide (a softmax without its maximum).
+two of them, in either order: ordinary numbers, and such as show what these hide (a softmax without its maximum).
 Every seed derives from a run seed that a candidate cannot know and from the kernel's identity: no two kernels see
 the same numbers, so that what one of them learns is of no use to the next, and a time rests on inputs that only
 one kernel has seen.
@@ -22,8 +22,10 @@ from evoengineer.problem.catalog import Description
 from evoengineer.problem.model import CaseKind, Distribution, Problem
 
 DRAWS = 5  # of each check case, at least
-# For the second draw of the bench case, the most telling first: large values overflow exp and cancel in sums.
+# For the second draw of the bench case, the most telling first: what looks like the first draw to whoever looks at a
+# few places; large values, which overflow exp and cancel in sums.
 _UNLIKE_NORMAL = (
+    Distribution.MIXED,
     Distribution.LARGE,
     Distribution.SHIFTED,
     Distribution.INTEGERS,
@@ -40,7 +42,6 @@ class PlannedDraw:
     distribution: Distribution
     seed: int
     bench: bool = False
-    timed: bool = False
 
 
 def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[PlannedDraw, ...]:
@@ -50,13 +51,14 @@ def plan_draws(description: Description, kernel: str, run_seed: int) -> tuple[Pl
     checks = [index for index, case in enumerate(problem.cases) if case.kind is CaseKind.CHECK]
     for index in sorted(checks, key=lambda each: -math.prod(problem.cases[each].sizes.values())):
         for k, distribution in enumerate(
-            islice(cycle(problem.distributions), max(DRAWS, len(problem.distributions)))
+            islice(cycle(problem.check_distributions), max(DRAWS, len(problem.check_distributions)))
         ):
             draws.append(PlannedDraw(index, distribution, _seed(run_seed, kernel, index, k)))
     bench = problem.cases.index(problem.bench_case)
-    timed, other = bench_distributions(problem.distributions)
-    draws.append(PlannedDraw(bench, timed, _seed(run_seed, kernel, bench, 0), True, True))
-    draws.append(PlannedDraw(bench, other, _seed(run_seed, kernel, bench, 1), True))
+    kinds = bench_distributions(problem.distributions)
+    both = [PlannedDraw(bench, kind, _seed(run_seed, kernel, bench, k), True) for k, kind in enumerate(kinds)]
+    # By their number, calls of the bench case must not tell what comes.
+    draws += reversed(both) if _seed(run_seed, kernel, "order") % 2 else both
     return tuple(draws)
 
 
@@ -65,8 +67,7 @@ def timed_draws(problem: Problem, kernel: str, run_seed: int, count: int) -> tup
     bench = problem.cases.index(problem.bench_case)
     timed, _ = bench_distributions(problem.distributions)
     return tuple(
-        PlannedDraw(bench, timed, _seed(run_seed, kernel, "timed", bench, k), True, True)
-        for k in range(count)
+        PlannedDraw(bench, timed, _seed(run_seed, kernel, "timed", bench, k), True) for k in range(count)
     )
 
 

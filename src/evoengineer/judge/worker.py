@@ -143,12 +143,13 @@ class SimulatedWorker:
     ) -> Verdict:
         draws = prepare(self._reference, description, kernel, self._run_seed)
         try:
-            with self._gpu.load(build().library, self._reference, description, self._run_seed) as stage:
+            loaded = self._gpu.load(build().library, self._reference, description, self._run_seed, kernel)
+            with loaded as stage:
                 examine(stage, self._reference, description.problem, draws)
         finally:
             for number, _ in draws:
                 self._reference.drop(number)
-        assert stage.timed is not None  # every plan has a timed draw
+        assert stage.timed is not None  # every plan has draws of the bench case
         timing = simulated_timing(description, stage.timed, self._options.device, baseline)
         finding = integrity.faster_than_light(timing.time_us, timing.speed_of_light_us, description)
         if finding is not None:

@@ -13,7 +13,16 @@ from evoengineer.problem.model import Distribution
 
 _INTEGER_RANGE = 4  # small enough that sums of products of tens of thousands of them are exact in float32
 
+# Of mixed values: one row of so many is of another distribution, and one value of so many is far off, up to a number of
+# them. Few and large, they carry a good part of every sum, so that none can be left out of a loss of millions unseen.
+_ROWS_ALIKE, _VALUES_ALIKE, _MOST_OUTLIERS = 32, 4096, 256
+_END = 16  # columns: there, and in the last of all rows, lies a quarter of them, as ends are missed most
+_LEAST_OUTLIER, _LARGEST_OUTLIER = 256.0, 8192.0  # times a half to two; half precision holds it
+_ROW = 1024  # of what has one dimension only
 _SPIKE = 200.0  # more than any exponent of float32 spans: the exponential of the difference overflows
+
+
+_MIXED = (Distribution.NEAR_CONSTANT, Distribution.SHIFTED, Distribution.LARGE)
 
 
 class Generator:
@@ -30,6 +39,8 @@ class Generator:
         """Floating-point values by the current distribution."""
         if self.distribution is Distribution.INTEGERS:
             return self.integers(*shape, low=-_INTEGER_RANGE, high=_INTEGER_RANGE + 1).to(dtype)
+        if self.distribution is Distribution.MIXED:
+            return self.mixed(self.normal(*shape)).to(dtype)
         drawn = reshape_distribution(self.normal(*shape), self.distribution)
         if self.distribution is Distribution.SPIKED and shape and not self._shapes_only:
             places = self.integers(*shape[:-1], 1, low=0, high=shape[-1])
@@ -38,6 +49,32 @@ class Generator:
             ]  # the ends are missed most
             drawn.scatter_(-1, places, drawn.gather(-1, places) + _SPIKE)
         return drawn.to(dtype)
+
+    def mixed(self, ordinary: torch.Tensor) -> torch.Tensor:
+        """The given values, but for rows of other distributions and outliers at random places."""
+        if self._shapes_only or not ordinary.numel():
+            return ordinary
+        flat = ordinary.reshape(-1).clone()
+        width = ordinary.shape[-1] if ordinary.dim() > 1 else min(_ROW, flat.numel())
+        self._mix_rows(flat[: flat.numel() // width * width].view(-1, width))
+        if ordinary.dim() > 2:  # what is taken together may be more than a row: all of a channel, say
+            self._mix_rows(flat.view(ordinary.shape[0] * ordinary.shape[1], -1))
+        count = min(-(-flat.numel() // _VALUES_ALIKE), _MOST_OUTLIERS)
+        size = min(max(flat.numel() / 1024, _LEAST_OUTLIER), _LARGEST_OUTLIER)
+        signs = self.integers(count, low=0, high=2) * 2 - 1
+        places = self.integers(count, low=0, high=flat.numel())
+        width = ordinary.shape[-1] if ordinary.dim() else 1
+        end = min(width, _END)
+        places[::4] += width - 1 - places[::4] % width - self.integers(*places[::4].shape, low=0, high=end)
+        places[1::4] = flat.numel() - 1 - places[1::4] % max(flat.numel() // 64, 1)
+        flat[places] = (signs * size * 2 ** self.uniform(count, low=-1.0, high=1.0)).to(flat.dtype)
+        return flat.view(ordinary.shape)
+
+    def _mix_rows(self, rows: torch.Tensor) -> None:
+        places = self.permutation(len(rows))[: len(rows) // _ROWS_ALIKE]
+        for kind, some in zip(_MIXED, places.chunk(len(_MIXED)), strict=False):
+            drawn = reshape_distribution(self.normal(len(some), rows.shape[1]), kind)
+            rows[some] = drawn.to(rows.dtype)
 
     def normal(
         self, *shape: int, mean: float = 0.0, std: float = 1.0, dtype: torch.dtype = torch.float32

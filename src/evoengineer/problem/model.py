@@ -26,6 +26,9 @@ class Distribution(StrEnum):
     INTEGERS = "integers"  # small whole numbers: sums and products are exact
     SMALL = "small"  # deviation 1e-3: an epsilon that is left out shows
     SPIKED = "spiked"  # far below zero, one of each row far above the others: for what looks for a maximum
+    # Like the timed inputs, but for some rows of other distributions and a few very large values: whoever looks at some
+    # places takes them for ordinary. For the bench case alone.
+    MIXED = "mixed"
     OWN = "own"  # as a KernelBench file draws them itself
 
 
@@ -35,6 +38,7 @@ ALL_DISTRIBUTIONS = (
     Distribution.LARGE,
     Distribution.NEAR_CONSTANT,
     Distribution.INTEGERS,
+    Distribution.MIXED,
 )  # of a problem that does not say which
 
 
@@ -133,6 +137,11 @@ class Problem:
     @property
     def check_cases(self) -> tuple[Case, ...]:
         return tuple(case for case in self.cases if case.kind is CaseKind.CHECK)
+
+    @property
+    def check_distributions(self) -> tuple[Distribution, ...]:
+        """What check cases are drawn from."""
+        return tuple(each for each in self.distributions if each is not Distribution.MIXED)
 
     @property
     def bench_case(self) -> Case:

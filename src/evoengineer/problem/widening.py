@@ -53,9 +53,15 @@ class Widened(TorchFunctionMode):
         self.calls += 1
         if mode is Mode.OWN or result.device.type == "meta":
             return result
-        draw = self._generator.distinct if mode is Mode.DISTINCT else self._generator.values
-        drawn = draw(*result.shape, dtype=result.dtype)
+        drawn = self._drawn(result, mode)
         return result.copy_(drawn.abs() + 2.0**-10 if mode is Mode.POSITIVE else drawn)
+
+    def _drawn(self, own: torch.Tensor, mode: Mode) -> torch.Tensor:
+        if mode is Mode.DISTINCT:
+            return self._generator.distinct(*own.shape, dtype=own.dtype)
+        if self._generator.distribution is Distribution.MIXED:
+            return self._generator.mixed(own)
+        return self._generator.values(*own.shape, dtype=own.dtype)
 
 
 def accepted_modes(

@@ -28,7 +28,7 @@ DEFAULT_CHECKS = frozenset({"memory", "sync"})
 
 # Enough for edges and for neighbours along every axis (timing/sampling.py).
 DEFAULT_SAMPLE_BLOCKS = 12
-BlockOrder = Literal["ascending", "reversed", "turned"]
+BlockOrder = Literal["ascending", "reversed", "drawn"]
 
 
 def default_threads() -> int:
@@ -54,9 +54,10 @@ class DeviceOptions:
     threads: int = field(default_factory=default_threads)
     checks: frozenset[str] = DEFAULT_CHECKS  # besides those that are always on
     limits: Limits = Limits()
-    # reversed: a result that depends on the order shows. turned: the same, but blocks that wait for one another come in
-    # an order in which a card may start them: reversed among neighbours only.
+    # reversed: a result that depends on the order shows. drawn: the same, in an order that nobody can know; of blocks
+    # that wait for one another some come late, as they may on a card.
     block_order: BlockOrder = "ascending"
+    order_seed: int = 0  # which order is drawn, and where races are looked for
     spot_blocks: int = 0  # races are looked for in so many blocks of a launch; 0: in all of them
     inputs: tuple[
         tuple[int, int], ...

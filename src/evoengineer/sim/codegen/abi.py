@@ -26,7 +26,7 @@ LOAD, STORE, ATOMIC, NO_ACCESS, WAIT_LOOP = 0, 1, 2, 3, 4
 # enum LaunchFlags
 USES_BARRIER, ORDERED, SPINS, COOPERATIVE, FLUSH_DENORMALS = 1, 2, 4, 8, 16
 CHECK_ACCESS, CHECK_RACE, CHECK_INIT, SAMPLED_ONLY, REVERSED = 32, 64, 128, 256, 512
-SHARES = 1024
+SHARES, REHEARSAL = 1024, 2048
 COUNT_FORM = 0x80000000  # added to the number of a block whose counting form is wanted
 REGION_FORM = 0x40000000  # … of a branch whose region is
 
@@ -37,6 +37,7 @@ ERROR_NAMES = (
     "illegal_instruction", "write_to_const", "invalid_free", "unsupported",
 )  # fmt: skip
 TRAP = ERROR_NAMES.index("trap")
+RACE = ERROR_NAMES.index("race")
 UNSUPPORTED = ERROR_NAMES.index("unsupported")
 
 FUNCTION_BASE = 0x100000000000

@@ -129,9 +129,10 @@ def check(e: Emitter, instr: Instr, where: Val, bytes_: int, values: list[Val] |
     """Make sure that every active lane may touch `bytes_` bytes at its address; `values` are what it stores."""
     site = e.unit.sites[id(instr)]
     info = e.unit.program.sites[site]
-    if e.counting and not e.unit.program.check_access:
+    if e.counting:
         e.call("void", "rt_counted", [*_who(e, site), ("ptr", e.spill(where))])
-        return
+        if not e.unit.program.check_access:
+            return
     if e.unit.program.check_access:
         pointer = e.spill(where)
         races.record(e, _who(e, site), instr, pointer, values)

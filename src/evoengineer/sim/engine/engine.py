@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes as c
 import os
-from collections.abc import Hashable, Sequence
+import random
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,8 +19,9 @@ from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.engine.acceptance import accept
 from evoengineer.sim.engine.modules import KernelInfo, Module, place_module
-from evoengineer.sim.engine.order import spots, turned
+from evoengineer.sim.engine.order import delayed, drawn, spots
 from evoengineer.sim.engine.progress import reported
+from evoengineer.sim.engine.rehearsal import may_be_undone, undone
 from evoengineer.sim.engine.report import cuda_error, describe
 from evoengineer.sim.engine.undefined_results import UndefinedResults
 from evoengineer.sim.options import DeviceOptions
@@ -40,9 +42,11 @@ MODES = ("optimised", "varying")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
 _PARAMETER_BYTES, _WORKSPACE_BYTES = 32768, 4096
 _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
-# Instructions of a launch, at most, that run looking for races in some of its blocks; or in all of them, where blocks
-# wait for one another and cannot run by themselves.
-_SPOT_WORK, _WHOLE_WORK = 2_000_000, 6_000_000
+# Instructions of a launch, at most, that run looking for races in some of its blocks (one block may take more); or in
+# all of them, where blocks wait for one another and cannot run by themselves.
+_SPOT_WORK, _SPOT_BLOCK_WORK, _WHOLE_WORK = 1_000_000, 4_000_000, 6_000_000
+# Where that is too much, instructions and blocks that are tried before the launch; and in all launches between marks.
+_REHEARSAL_WORK, _REHEARSED_BLOCKS, _REHEARSED_WORK = 1_000_000, 1024, 4_000_000
 _SPOT_KIBIBYTES = 20_000  # of memory in which they are looked for: what is kept of each byte takes two dozen
 _WAITING = abi.SPINS | abi.SHARES | abi.COOPERATIVE  # blocks that have to do with one another while they run
 
@@ -71,9 +75,10 @@ class Engine:
         self._assemblers: Assemblers | None = None
         self._counted = 0
         self._missed: dict[Hashable, frozenset[int]] = {}  # blocks that earlier samples did not stand for
-        self._work = 0  # instructions since the last mark
-        # Most instructions so far, by kernel: of a block, and of a launch.
-        self._most_work: dict[str, tuple[int, int]] = {}
+        self._work = self._rehearsed = 0  # instructions since the last mark
+        self._most_work: dict[
+            tuple[str, tuple[int, int, int]], int
+        ] = {}  # of a launch so far, by kernel and grid
         self._translated = 0  # PTX instructions
         self._params = self.memory.allocate(structs.CONSTANT, _PARAMETER_BYTES)
         self._workspace = self.memory.allocate(structs.DEVICE, _WORKSPACE_BYTES)
@@ -104,7 +109,7 @@ class Engine:
 
     def mark(self) -> None:
         """What may be done until the next mark may be done again."""
-        self._work = 0
+        self._work = self._rehearsed = 0
 
     def _active_profiler(self) -> Profiler | None:
         """What counts launches; None while nothing is counted."""
@@ -218,7 +223,7 @@ class Engine:
     ) -> LaunchResult:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
         options = self.options
-        image = self.image(module, kernel, block)
+        image = plain = self.image(module, kernel, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
         info = module.kernels[kernel]
         key: Hashable = None
@@ -254,27 +259,36 @@ class Engine:
             request.sample_count = 0
             return request
 
-        blocks = grid[0] * grid[1] * grid[2]
-        chosen = frozenset[int]() if samples else self._spots(image, grid, cooperative)
-        if chosen:
+        for few in self._rehearsals(image, grid, cooperative):
             checked = self.image(module, kernel, block, spot=True)
             request = prepared(checked)
-            request.flags |= abi.CHECK_RACE
-            self._run_chosen(request, [i for i in self._order(request, blocks) if i in chosen])
-            self._run(request, checked, grid, block)
+            request.flags |= abi.CHECK_RACE | abi.REHEARSAL
+            self._run_chosen(request, few)
+            self._rehearse(request, checked, grid, block)
+        whole = self._races_in_all(image, grid, cooperative)
+        if whole:
+            image = self.image(module, kernel, block, spot=True)
+        apart = () if whole else self._spots(image, grid, samples, cooperative)
         request = prepared(image)
+        request.flags |= abi.CHECK_RACE if whole else 0
         self._count(request, image, samples, cooperative)
-        whole = not request.flags & abi.SAMPLED_ONLY
-        if chosen:
-            self._run_chosen(request, [i for i in self._order(request, blocks) if i not in chosen])
-        elif options.block_order == "turned" and request.flags & _WAITING:
-            self._run_chosen(request, self._order(request, blocks))
+        exact = not request.flags & abi.SAMPLED_ONLY
+        blocks = grid[0] * grid[1] * grid[2]
+        if exact and (apart or self.options.block_order == "drawn"):
+            self._run_chosen(request, self._order(request, blocks, frozenset(apart)))
         with reported(kernel) if options.progress else nullcontext():
             self._run(request, image, grid, block)
-        if not chosen:
-            block_before, before = self._most_work.get(image.key, (0, 0))
-            busiest = max(block_before, request.busiest[0].instructions)
-            self._most_work[image.key] = busiest, max(before, request.instructions)
+        totals = _totals(request)
+        for few, looked_into in self._affordable(apart, totals):
+            part = self.image(module, kernel, block, spot=True) if looked_into else image
+            request = prepared(part)
+            request.flags |= abi.CHECK_RACE if looked_into else 0
+            self._run_chosen(request, few)
+            self._run(request, part, grid, block)
+            totals = totals.with_more(_totals(request))
+        if options.spot_blocks:
+            before = self._most_work.get((plain.key, grid), 0)
+            self._most_work[plain.key, grid] = max(before, totals.instructions)
         if image.check_init:
             self.undefined_results.note(self.memory.undefined_notes(), image)
         profile = None
@@ -284,7 +298,7 @@ class Engine:
                 from evoengineer.sim.timing.shape import Shape
 
                 shape = Shape(grid, block, shared_bytes, resources, self.card)
-                profiler.measure(key, shape, image, samples, buffers, _totals(request) if whole else None)
+                profiler.measure(key, shape, image, samples, buffers, totals if exact else None)
             profile = profiler.evaluate(key, kernel, buffers)
         return LaunchResult(profile.time_ns if profile else self._rough_ns(image, grid, block), profile)
 
@@ -305,31 +319,94 @@ class Engine:
                 report.splitlines()[0], report, cuda_error(error.code), abi.ERROR_NAMES[error.code]
             )
 
-    def _order(self, request: structs.Launch, blocks: int) -> Sequence[int]:
-        """As `block_order` has it, of blocks that are named one by one."""
-        if self.options.block_order == "ascending":
-            return range(blocks)
-        if request.flags & _WAITING and self.options.block_order == "turned":
-            return turned(blocks, request.max_resident)
-        return range(blocks - 1, -1, -1)
+    def _rehearse(
+        self,
+        request: structs.Launch,
+        image: KernelImage,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+    ) -> None:
+        """Only a race counts: whatever else goes wrong, blocks that are not there may be missed."""
+        request.instruction_limit = min(request.instruction_limit, _REHEARSAL_WORK)
+        before = self._work
+        with undone(self.memory):
+            try:
+                self._run(request, image, grid, block)
+            except DeviceError as error:
+                if error.kind == abi.ERROR_NAMES[abi.RACE]:
+                    raise
+        self._rehearsed += max(self._work - before, _REHEARSAL_WORK // 4)  # to undo it takes time, too
+        self._work = before
+
+    def _rehearsals(
+        self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool
+    ) -> Iterator[Sequence[int]]:
+        """Blocks that wait for one another, or seem to, and are tried beforehand: the first ones, which have nobody to
+        wait for, and some anywhere."""
+        waiting = cooperative or image.plan.flags & _WAITING
+        if not waiting or not self._may_look(image) or self._races_in_all(image, grid, cooperative):
+            return
+        blocks = grid[0] * grid[1] * grid[2]
+        count = blocks if cooperative else min(blocks, _REHEARSED_BLOCKS)
+        somewhere = random.Random(f"rehearsal {self.options.order_seed} {blocks}").randint(0, blocks - count)
+        for first in sorted({0, somewhere}):
+            if self._rehearsed < _REHEARSED_WORK and may_be_undone(self.memory):
+                yield range(first, first + count)
+
+    def _order(self, request: structs.Launch, blocks: int, without: frozenset[int]) -> Sequence[int]:
+        """Of blocks that are named one by one, as `block_order` has it."""
+        order: Sequence[int] = range(blocks)
+        if self.options.block_order == "reversed":
+            order = range(blocks - 1, -1, -1)
+        elif self.options.block_order == "drawn":
+            seed = f"{self.options.order_seed} {blocks}"
+            waiting = request.flags & _WAITING
+            order = delayed(blocks, request.max_resident, seed) if waiting else drawn(blocks, seed)
+        return [each for each in order if each not in without] if without else order
 
     def _run_chosen(self, request: structs.Launch, blocks: Sequence[int]) -> None:
         """These only, in this order."""
         request.flags |= abi.SAMPLED_ONLY
         request.chosen, request.chosen_count = (c.c_uint64 * len(blocks))(*blocks), len(blocks)
 
-    def _spots(self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool) -> frozenset[int]:
-        """Blocks in which races are looked for, as many as that is worth: it takes far longer than to run them."""
+    def _reversed(self) -> bool:
+        """Of a block the last warp comes first; of a grid the last block, unless blocks are named one by one."""
+        order = self.options.block_order
+        return order == "reversed" or (order == "drawn" and self.options.order_seed % 2 == 1)
+
+    def _may_look(self, image: KernelImage) -> bool:
         options = self.options
-        if not options.spot_blocks or "race" not in options.checks:
-            return frozenset()
-        if image.key not in self._most_work or not self._may_translate(image.plan.instructions):
-            return frozenset()  # who has not run before may do anything
-        block_work, work = self._most_work[image.key]
-        if cooperative or image.plan.flags & _WAITING:
-            return frozenset(range(grid[0] * grid[1] * grid[2]) if work <= _WHOLE_WORK else ())
-        limit = min(options.spot_blocks, _SPOT_WORK // max(block_work, 1))
-        return spots(grid, limit, options.sample_seed) if limit else frozenset()
+        asked = bool(options.spot_blocks) and "race" in options.checks and not options.sampled_only
+        return asked and self._may_translate(image.plan.instructions)
+
+    def _races_in_all(self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool) -> bool:
+        """Whether races are looked for in all blocks at once: they wait for one another, or are few. Only where an
+        earlier launch has shown that this does not take too long."""
+        few = grid[0] * grid[1] * grid[2] <= self.options.spot_blocks
+        together = few or cooperative or bool(image.plan.flags & _WAITING)
+        known = self._most_work.get((image.key, grid))
+        return self._may_look(image) and together and known is not None and known <= _WHOLE_WORK
+
+    def _spots(
+        self, image: KernelImage, grid: tuple[int, int, int], samples: tuple[int, ...], cooperative: bool
+    ) -> tuple[int, ...]:
+        """Blocks that run apart from the others, so that races may be looked for in them. None of those that are
+        counted: code that looks for races does not count."""
+        if not self._may_look(image) or cooperative or image.plan.flags & _WAITING:
+            return ()
+        # At least one is left to the others, which show how much a block takes.
+        limit = min(self.options.spot_blocks, grid[0] * grid[1] * grid[2] - max(len(samples), 1))
+        return spots(grid, limit, self.options.order_seed, samples) if limit > 0 else ()
+
+    def _affordable(self, apart: tuple[int, ...], totals: Totals) -> Iterator[tuple[tuple[int, ...], bool]]:
+        """What is still to be run, and whether looking for races: as many blocks as that is worth by what the others
+        have shown. It takes far longer than just to run them."""
+        busiest = max((work for _, work in totals.busiest), default=1)
+        limit = max(_SPOT_WORK // max(busiest, 1), int(busiest <= _SPOT_BLOCK_WORK))
+        if apart[:limit]:
+            yield apart[:limit], True
+        if apart[limit:]:
+            yield apart[limit:], False
 
     def _count(
         self, request: structs.Launch, image: KernelImage, samples: tuple[int, ...], cooperative: bool
@@ -378,7 +455,7 @@ class Engine:
             flags |= abi.CHECK_ACCESS
         flags |= abi.CHECK_RACE if "race" in self.options.checks and not self.options.spot_blocks else 0
         flags |= abi.CHECK_INIT if "init" in self.options.checks else 0
-        flags |= abi.REVERSED if self.options.block_order != "ascending" else 0
+        flags |= abi.REVERSED if self._reversed() else 0
         return flags
 
     def resident_blocks(self, kernel: KernelInfo, block: tuple[int, int, int], shared_bytes: int) -> int:

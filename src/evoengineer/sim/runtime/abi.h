@@ -163,6 +163,7 @@ enum LaunchFlags : uint32_t {
     kReversed = 512,      // the last block of the grid comes first, and of a block the last warp
     kShares = 1024,       // blocks share work out among themselves, by a counter that they ask in a loop: as many
                           // as fit on the card are resident from the start, as the first would else take it all
+    kRehearsal = 2048,    // what it does will be undone: it prints nothing
 };
 
 enum ErrorCode : uint32_t {

@@ -45,7 +45,7 @@ void forget_later_blocks(const Launch& launch) {
 }  // namespace
 
 void output_append(const WarpState* warp, OutputKind kind, const std::string& text) {
-    if (text.empty()) return;
+    if (text.empty() || launch_of(warp).flags & kRehearsal) return;
     std::lock_guard<std::mutex> lock(guard);
     if (running_bytes + finished.size() - taken + text.size() > kLimitBytes) {
         dropped = true;

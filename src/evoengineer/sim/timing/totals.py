@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import add
 
 from evoengineer.sim.timing.code import KernelCode
 from evoengineer.sim.timing.counters import Counters, SiteCache, SiteCount
@@ -28,6 +29,16 @@ class Totals:
     busiest: tuple[
         tuple[int, int], ...
     ]  # blocks of the grid and their instructions without these, most first
+
+    def with_more(self, others: Totals) -> Totals:
+        """Of other blocks of the same launch, too."""
+        busiest = sorted((*self.busiest, *others.busiest), key=lambda each: (-each[1], each[0]))
+        return Totals(
+            tuple(map(add, self.executions, others.executions)),
+            tuple(map(add, self.lanes, others.lanes)),
+            self.instructions + others.instructions,
+            tuple(busiest[: max(len(self.busiest), len(others.busiest))]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,13 @@ cases = [
     Case.bench(rows=4096, columns=4096),
 ]
 # Not NEAR_CONSTANT: all rows would be parallel, and the loss the rounding of 1 - 1.
-distributions = (Distribution.NORMAL, Distribution.SHIFTED, Distribution.LARGE, Distribution.INTEGERS)
+distributions = (
+    Distribution.NORMAL,
+    Distribution.SHIFTED,
+    Distribution.LARGE,
+    Distribution.INTEGERS,
+    Distribution.MIXED,
+)
 flops = "6*rows*columns"
 
 

@@ -14,7 +14,13 @@ cases = [
     Case.bench(rows=4096, columns=4096),
 ]
 # Not NEAR_CONSTANT: both distributions would be uniform, and their divergence the rounding of large terms.
-distributions = (Distribution.NORMAL, Distribution.SHIFTED, Distribution.LARGE, Distribution.INTEGERS)
+distributions = (
+    Distribution.NORMAL,
+    Distribution.SHIFTED,
+    Distribution.LARGE,
+    Distribution.INTEGERS,
+    Distribution.MIXED,
+)
 flops = "5*rows*columns"
 
 

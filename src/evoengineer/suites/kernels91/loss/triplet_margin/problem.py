@@ -14,7 +14,13 @@ cases = [
     Case.bench(rows=4096, columns=2048),
 ]
 # Not NEAR_CONSTANT: the two distances would cancel, and the loss would be the margin whatever the inputs.
-distributions = (Distribution.NORMAL, Distribution.SHIFTED, Distribution.LARGE, Distribution.INTEGERS)
+distributions = (
+    Distribution.NORMAL,
+    Distribution.SHIFTED,
+    Distribution.LARGE,
+    Distribution.INTEGERS,
+    Distribution.MIXED,
+)
 flops = "8*rows*columns"
 
 

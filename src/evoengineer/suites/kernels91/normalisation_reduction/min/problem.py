@@ -15,7 +15,13 @@ cases = [
     Case.bench(batch=64, rows=256, columns=1024, dim=1),
 ]
 # Not INTEGERS: nearly every result would be the same whole number.
-distributions = (Distribution.NORMAL, Distribution.SHIFTED, Distribution.LARGE, Distribution.NEAR_CONSTANT)
+distributions = (
+    Distribution.NORMAL,
+    Distribution.SHIFTED,
+    Distribution.LARGE,
+    Distribution.NEAR_CONSTANT,
+    Distribution.MIXED,
+)
 flops = "batch*rows*columns"
 
 
