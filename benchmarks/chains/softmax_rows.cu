@@ -1,5 +1,5 @@
-// Softmax of the rows of a matrix, a block of 256 threads for each: maximum and sum by trees in shared memory, by
-// shuffles, and both in one pass. SIZES are rows and columns.
+// Softmax of the rows of a matrix, by a thread each, or a block of 256 threads: maximum and sum by trees in shared memory,
+// by shuffles, and both in one pass. SIZES are rows and columns.
 #include <cfloat>
 
 #include "common.h"
@@ -88,6 +88,17 @@ __global__ void online(const float* __restrict__ in, float* __restrict__ out, in
     for (int i = threadIdx.x; i < columns; i += blockDim.x) out[i] = expf(in[i] - top) / sum;
 }
 
+__global__ void thread_per_row(const float* __restrict__ in, float* __restrict__ out, int rows, int columns) {
+    const int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    in += size_t(row) * columns;
+    out += size_t(row) * columns;
+    float top = -FLT_MAX, sum = 0.0f;
+    for (int i = 0; i < columns; ++i) top = fmaxf(top, in[i]);
+    for (int i = 0; i < columns; ++i) sum += out[i] = expf(in[i] - top);
+    for (int i = 0; i < columns; ++i) out[i] /= sum;
+}
+
 int main(int argc, char** argv) {
     chain::Run run(argc, argv, {4096, 1024}, {5, 300});
     const int rows = static_cast<int>(run.size(0)), columns = static_cast<int>(run.size(1));
@@ -106,6 +117,8 @@ int main(int argc, char** argv) {
     }
     auto prepare = [&] { if (run.verify) chain::poison(out); };
     auto check = [&] { return chain::close(out, expected, 1e-5); };
+    run.variant("thread_per_row",
+                [&] { thread_per_row<<<chain::ceil_div(rows, kThreads), kThreads>>>(in, out, rows, columns); }, check, prepare);
     run.variant("trees", [&] { three_passes<false><<<rows, kThreads>>>(in, out, columns); }, check, prepare);
     run.variant("shuffles", [&] { three_passes<true><<<rows, kThreads>>>(in, out, columns); }, check, prepare);
     run.variant("online", [&] { online<<<rows, kThreads>>>(in, out, columns); }, check, prepare);

@@ -229,6 +229,7 @@ def describe_reach(
         dram_read=moved_bytes - written_bytes,
         dram_written=written_bytes,
         dram_pieces=0.0,
+        dram_visits=0.0,
         atomic_clocks=0.0,
     )
     return predict(work, card).time_ns / 1e3

@@ -143,6 +143,45 @@ __global__ void halves_there(__half2* sums, const int* where) { atomicAdd(sums +
 __global__ void half_by_lane(__half* sums) { atomicAdd(sums + threadIdx.x, __half(1)); }
 __global__ void halves_by_lane(__half2* sums) { atomicAdd(sums + threadIdx.x, __half2(1, 1)); }
 
+__global__ void add_in_block(float* out, const int* where, int rounds) {  // a loop of compare-and-swap
+    __shared__ float sums[1024];
+    sums[threadIdx.x] = 0.0f;
+    __syncthreads();
+    for (int k = 0; k < rounds; k++) atomicAdd(sums + where[threadIdx.x], 1.5f);
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sums[threadIdx.x];
+}
+
+__device__ __forceinline__ void count_in_block(int* out, const int* where, int rounds, bool ones) {
+    __shared__ int counts[1024];
+    counts[threadIdx.x] = 0;
+    __syncthreads();
+    const int there = where[threadIdx.x];
+    for (int k = 0; k < rounds; k++) atomicAdd(counts + there, ones ? 1 : k + int(threadIdx.x));
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = counts[threadIdx.x];
+}
+__global__ void ones_in_block(int* out, const int* where, int rounds) { count_in_block(out, where, rounds, true); }
+__global__ void values_in_block(int* out, const int* where, int rounds) { count_in_block(out, where, rounds, false); }
+
+__global__ void greatest(unsigned* most, unsigned step) {  // a loop of the program's own
+    unsigned old = *most, mine = old + step;
+    while (true) {
+        const unsigned found = atomicCAS(most, old, mine);
+        if (found == old) break;
+        old = found;
+        mine = found + step;
+    }
+}
+
+__global__ void single_halves(__half* data, int rounds, __half a, __half b) {
+    __half x[8];
+    for (int j = 0; j < 8; j++) x[j] = data[threadIdx.x + 32 * j];
+    for (int k = 0; k < rounds; k++)
+        for (int j = 0; j < 8; j++) x[j] = __hfma(x[j], a, b);
+    for (int j = 0; j < 8; j++) data[threadIdx.x + 32 * j] = x[j];
+}
+
 __global__ void half_multiply_add(__half2* data, int rounds) {
     __half2 a[8];
     for (int j = 0; j < 8; j++) a[j] = data[threadIdx.x + 32 * j];

@@ -33,6 +33,7 @@ def works(draw: st.DrawFn) -> Work:
         draw(amounts),
         draw(st.floats(0, 1e6)),
         draw(st.floats(0, 1e6)),
+        draw(st.floats(0, 1e6)),
     )
 
 
@@ -40,7 +41,7 @@ def works(draw: st.DrawFn) -> Work:
 @given(works(), factors)
 def test_more_bytes_never_make_it_faster(work: Work, factor: float) -> None:
     base = predict(work, CARD).time_ns
-    for name in ("l2_bytes", "dram_read", "dram_written", "dram_pieces", "atomic_clocks"):
+    for name in ("l2_bytes", "dram_read", "dram_written", "dram_pieces", "dram_visits", "atomic_clocks"):
         more = replace(work, **{name: getattr(work, name) * factor + 1})
         assert predict(more, CARD).time_ns * EPSILON >= base, name
 
@@ -92,7 +93,7 @@ def test_rounds_are_whole_when_there_are_few() -> None:
 
 
 def test_a_full_wave_takes_as_long_as_a_single_block_on_each_multiprocessor() -> None:
-    one = Work(CARD.sm_count, 4, (Phase(10_000.0, 10.0),), {"lsu": 10.0}, 0, 0, 0, 0, 0)
+    one = Work(CARD.sm_count, 4, (Phase(10_000.0, 10.0),), {"lsu": 10.0}, 0, 0, 0, 0, 0, 0)
     full = replace(one, blocks=4 * CARD.sm_count)
     assert predict(full, CARD).time_ns < 1.01 * predict(one, CARD).time_ns
     over = replace(one, blocks=4 * CARD.sm_count + 1)

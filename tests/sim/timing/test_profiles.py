@@ -364,6 +364,68 @@ def test_half_atomics_compare_and_swap_unless_they_are_packed(bench: Bench) -> N
     assert clocks("half_there", nowhere) == pytest.approx(rounds * CONSTANTS.atomic_lane_clocks)
 
 
+@pytest.mark.parametrize("key", ["rtx4090", "a100-40gb", "t4"])
+def test_compare_and_swap_in_shared_memory_waits_for_all_warps_of_a_block(ptx: str, key: str) -> None:
+    """One lane of a block gets through at a time, however many of its warps try."""
+    card, rounds = load_profile(key), 100
+    bench = Bench(ptx, device=DeviceName("sim", key))
+    out, there, own = bench.buffer(MIB), bench.buffer(4096), bench.buffer(4096)
+    ctypes.memset(there, 0, 4096)
+    ctypes.memmove(own, (ctypes.c_int * 1024)(*range(1024)), 4096)
+
+    def clocks(threads: int, where: int) -> float:
+        p = bench.profile("add_in_block", (1,), (threads,), out, where, rounds)
+        return (p.time_ns - CONSTANTS.start_ns) * card.clock_khz / 1e6
+
+    for threads in (32, 256, 512):  # a load, an addition, a swap and a branch for each update
+        turn = clocks(threads, there) / (threads * rounds)
+        assert 2 * card.shared_latency < turn < 5 * card.shared_latency
+    assert clocks(256, there) > 50 * clocks(256, own)
+
+
+def test_lanes_that_count_at_one_word_are_added_at_once(bench: Bench) -> None:
+    out, there, own = bench.buffer(MIB), bench.buffer(4096), bench.buffer(4096)
+    ctypes.memset(there, 0, 4096)
+    ctypes.memmove(own, (ctypes.c_int * 1024)(*range(1024)), 4096)
+
+    def time_ns(kernel: str, where: int) -> float:
+        return bench.profile(kernel, (768,), (256,), out, where, 1000).time_ns
+
+    assert time_ns("ones_in_block", there) < 1.1 * time_ns("ones_in_block", own)
+    assert time_ns("values_in_block", there) > 5 * time_ns("values_in_block", own)
+
+
+def test_swaps_of_the_program_s_own_wait_for_the_l2_one_by_one(bench: Bench) -> None:
+    most = bench.buffer(256)
+    ctypes.memset(most, 0, 256)
+    p = bench.profile("greatest", (512,), (128,), most, 1)
+    assert p.terms_ns["atomics"] * CARD.clock_khz / 1e6 == pytest.approx(512 * 128 * CARD.l2_latency)
+
+
+def test_single_halves_that_ptxas_pairs_are_not_lost(ptx: str) -> None:
+    bench = Bench(ptx, sampled_only=True)
+    p = bench.profile("single_halves", (768,), (256,), bench.buffer(MIB), 1000, 0x3C00, 0x3800)
+    pairs = 768 * 8 * 1000 * 4
+    assert pairs <= p.instructions < 2 * pairs
+
+
+@pytest.mark.parametrize("key", ["rtx4090", "a100-40gb", "t4"])
+def test_a_channel_takes_its_time_for_a_few_bytes(ptx: str, key: str) -> None:
+    """Reads of 64 bytes: all of them side by side, two of each 256 bytes, one of each, and one of 1024."""
+    card, count = load_profile(key), 1 << 20
+
+    def dram_ns(stride: int) -> float:
+        bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)
+        data, out = bench.buffer(1 << 30), bench.buffer(4 * count)
+        return bench.profile("strided", (count // 256,), (256,), data, out, stride).terms_ns["dram"]
+
+    near, two, one, far = map(dram_ns, (16, 32, 64, 256))
+    assert near == pytest.approx(two, rel=0.05)
+    missing_ns = count * (CONSTANTS.visit_bytes - 64) / card.dram_bytes_per_second * 1e9
+    assert one - two > 0.9 * missing_ns
+    assert one == pytest.approx(far, rel=0.05)
+
+
 @pytest.mark.parametrize("key", ["rtx4090", "a100-40gb", "rtx3090", "h100-sxm"])
 def test_fused_half_operations_stay_below_the_peak(ptx: str, key: str) -> None:
     bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)

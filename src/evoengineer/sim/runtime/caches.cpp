@@ -133,6 +133,7 @@ std::vector<std::vector<uint64_t>>& touched_sectors() {
 
 // Pages of all channels together: what lies within so many bytes can be fetched without opening others.
 constexpr uint64_t kPageSectors = 512;
+constexpr uint64_t kChunkSectors = 8;  // neighbours that lie in one channel
 
 // When a page last had something fetched or written.
 class Pages {
@@ -143,9 +144,9 @@ public:
         keys_.assign(size, ~0ull);
         times_.assign(size, 0);
     }
-    bool lately(uint64_t page, uint64_t time) {
+    bool lately(uint64_t page, uint64_t time, uint64_t window = kLately) {
         size_t at = place(page);
-        bool found = keys_[at] == page && time - times_[at] <= kLately;
+        bool found = keys_[at] == page && time - times_[at] <= window;
         keys_[at] = page;
         times_[at] = time;
         return found;
@@ -179,8 +180,9 @@ struct Footprint {
     uint64_t rewritten;  // sectors written again after that
     uint64_t jumps;      // sectors fetched or written where nothing near them was, shortly before
     uint64_t late;       // of cold_reads and cold_writes: those after the trace was full
+    uint64_t chunks;     // visits of 256 bytes, each to one channel
 };
-struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride; };
+struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride, queue; };
 
 uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, SiteCache* sites, Footprint* prints,
                    uint32_t room) {
@@ -195,7 +197,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             return x.time != y.time ? x.time < y.time : x.warp < y.warp;
         });
         Cache4 l1(l1_bytes), l2(l2_bytes);
-        Pages pages(c.sectors.size());
+        Pages pages(c.sectors.size()), read_chunks(c.sectors.size()), written_chunks(c.sectors.size());
         Seen seen(c.sectors.size() + c.beyond.size());
         Allocation last{};
         uint32_t current = 0;
@@ -207,7 +209,7 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             for (uint32_t i = first; i < used; i++)
                 if (prints[i].allocation == last.start) return &prints[current = i];
             if (used == room) return &prints[current = room - 1];  // too many to tell apart, but never for nothing
-            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0};
+            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0};
             return &prints[current = used++];
         };
         for (uint32_t i : order) {
@@ -269,13 +271,17 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 if (fetched) (fresh && !promoted ? p->cold_reads : p->refetched) += fetched;
                 if (!fetched && !written) continue;
                 if (!pages.lately(sector / kPageSectors, a.time)) p->jumps++;
+                const uint64_t chunk = sector / kChunkSectors;
+                if (fetched && !read_chunks.lately(chunk, a.time)) p->chunks++;
+                // What was stored at different times to neighbours leaves the L2 together.
+                if (written && !written_chunks.lately(chunk, a.time, unwritten ? ~0ull : kLately)) p->chunks++;
             }
             if (loads) s.requests[last_from] += weight;
         }
         std::vector<std::pair<uint64_t, uint8_t>> rest;
         c.beyond.each([&](uint64_t sector, uint8_t bits) { rest.emplace_back(sector, bits); });
         std::sort(rest.begin(), rest.end());
-        uint64_t page_before = ~0ull;
+        uint64_t page_before = ~0ull, chunk_before = ~0ull;
         for (auto [where, bits] : rest) {
             const uint64_t address = where * 32;
             Footprint* p = print(address);
@@ -290,7 +296,9 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             p->cold_writes += written;
             p->late += fetched + written;
             if ((fetched || written) && sector / kPageSectors != page_before) p->jumps++;
+            if ((fetched || written) && sector / kChunkSectors != chunk_before) p->chunks++;
             page_before = sector / kPageSectors;
+            chunk_before = sector / kChunkSectors;
         }
         seen.each([&](uint64_t sector) {
             const uint64_t owner = sector >> 40;
@@ -352,6 +360,7 @@ void rt_count_totals(const double* weights, const uint32_t* instructions, double
             t.least += weight * double(s.least);
             t.serial += weight * double(s.serial);
             t.traced += weight * double(s.traced);
+            t.queue += weight * double(s.queue);
         }
     }
 }
@@ -361,7 +370,8 @@ void rt_count_totals(const double* weights, const uint32_t* instructions, double
 void rt_count_atomics(AtomicLine* most, uint64_t* sharing) {
     // Roughly as the model weighs them; all figures count, so that equal lines do not depend on the order of the map.
     auto weight = [](const AtomicLine& a) {
-        return std::tuple(5 * a.sectors + a.same + 3 * a.same_floats, a.sectors, a.same, a.same_floats);
+        const uint64_t swapped = 300 * a.swaps;
+        return std::tuple(5 * a.sectors + a.same + 3 * a.same_floats + swapped, a.sectors, a.same, a.same_floats, a.swaps);
     };
     std::unordered_map<uint64_t, AtomicLine> sums;
     std::unordered_map<uint64_t, uint32_t> blocks;
@@ -371,7 +381,8 @@ void rt_count_atomics(AtomicLine* most, uint64_t* sharing) {
         for (auto& [line, part] : c.atomics) {
             if (!in_device_arena(line * 128) && !in_host_arena(line * 128)) continue;
             AtomicLine& sum = sums[line];
-            sum = {sum.sectors + part.sectors, sum.same + part.same, sum.same_floats + part.same_floats};
+            sum = {sum.sectors + part.sectors, sum.same + part.same, sum.same_floats + part.same_floats,
+                   sum.swaps + part.swaps};
             *sharing = std::max<uint64_t>(*sharing, ++blocks[line]);
         }
     for (auto& [line, sum] : sums)

@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t kSpecial = 0x80;         // in Launch::count_bytes: loads past L1, atomics that one lane does for all
 constexpr uint64_t kLocalArena = 0x500000000000ull;
 constexpr uint8_t kFloats = 0x40;          // of atomics, which are never that wide
-constexpr uint8_t kRetried = 0x20;         // of atomics: a loop of the machine's
+constexpr uint8_t kSwaps = 0x20;           // of atomics: compares and swaps, with kSpecial as the program says, else in a loop
 constexpr size_t kMostLines = 1 << 16;       // told apart among a block's atomics
 
 std::vector<Counted>& records() {
@@ -109,9 +109,23 @@ const SharedPattern& shared_pattern(Counted& c, uint32_t site, const uint64_t* o
 // So many lanes at one address take as long as a sector with several addresses, at least: as the model weighs them.
 constexpr uint32_t kCrowd = 6, kFloatCrowd = 2;
 
+// A word is swapped by one lane at a time, of whatever warp: the others that had seen the same old value try again.
+// Of a loop of the program's own one lane gets through with each request, of the machine's loop all do in the end.
+void queue_swaps(Counted& c, uint32_t site, uint64_t address, uint32_t lanes, Swap swap) {
+    const uint64_t key = address / 4 * 4096 + site % 4096;
+    if (c.swaps.size() >= kMostLines && !c.swaps.count(key)) return;
+    const uint64_t count = c.swaps[key] += swap == kOwnSwap ? 1 : lanes;
+    c.sites[site].queue = std::max(c.sites[site].queue, count);
+    if (swap == kOwnSwap) {
+        AtomicLine& line = c.atomics[address / 128];
+        line.swaps = std::max(line.swaps, count);
+    }
+}
+
 // Lanes at the busiest address of an atomic request; what each line gets is noted. One that is retried compares and
 // swaps whole words: it loads them, and goes round until every lane of a word has had its turn.
-uint32_t count_atomic(Counted& c, const uint64_t* given, uint32_t lanes, bool floats, bool retried) {
+uint32_t count_atomic(Counted& c, uint32_t site, const uint64_t* given, uint32_t lanes, bool floats, Swap swap) {
+    const bool retried = swap == kRetriedSwap;
     uint64_t addresses[kLanes];
     for (uint32_t i = 0; i < kLanes; i++) addresses[i] = retried ? given[i] & ~3ull : given[i];
     struct Part {
@@ -128,6 +142,7 @@ uint32_t count_atomic(Counted& c, const uint64_t* given, uint32_t lanes, bool fl
         rest &= ~same;
         uint32_t count = uint32_t(__builtin_popcount(same));
         most = std::max(most, count);
+        if (swap != kNoSwap) queue_swaps(c, site, address, count, swap);
         while (at < found && parts[at].line != line) at++;
         if (at == found) parts[found++] = {line, 0, 0, 0, {}};
         parts[at].addresses++;
@@ -215,7 +230,7 @@ void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t 
 }
 
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
-                  bool bypass, bool floats, bool retried) {
+                  bool bypass, bool floats, Swap swap) {
     Counted& c = *w->block->counted;
     if (!lanes || site >= c.sites.size()) return;
     SiteCount& s = c.sites[site];
@@ -224,7 +239,7 @@ void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* a
     if (!total && (lanes & (lanes - 1)))
         s.stride = int64_t(addresses[__builtin_ctz(lanes & (lanes - 1))] - addresses[first]);
     s.lanes += uint32_t(__builtin_popcount(lanes));
-    if (access == kAtomic) s.serial += count_atomic(c, addresses, lanes, floats, retried);
+    if (access == kAtomic) s.serial += count_atomic(c, site, addresses, lanes, floats, swap);
     uint64_t units[kLanes * 9 + 8];
     if (w->worker->launch->sites[site].space == kConst) {  // a cache of its own, one word for all lanes at a time
         s.requests[3]++;
@@ -282,8 +297,8 @@ void count_site(WarpState* w, uint32_t site, uint32_t mask, const uint64_t* addr
     const Site& s = launch.sites[site];
     uint8_t width = launch.count_bytes ? launch.count_bytes[site] : uint8_t(s.bytes);
     const bool special = width & kSpecial, atomic = s.access == kAtomic, floats = atomic && width & kFloats;
-    const bool retried = atomic && width & kRetried;
-    if (special && atomic) mask &= -mask;
-    width &= uint8_t(~(kSpecial | (atomic ? kFloats | kRetried : 0)));
-    if (width) count_access(w, site, mask, addresses, width, Access(s.access), special, floats, retried);
+    const Swap swap = !atomic || !(width & kSwaps) ? kNoSwap : special ? kOwnSwap : kRetriedSwap;
+    if (special && atomic && swap == kNoSwap) mask &= -mask;
+    width &= uint8_t(~(kSpecial | (atomic ? kFloats | kSwaps : 0)));
+    if (width) count_access(w, site, mask, addresses, width, Access(s.access), special, floats, swap);
 }

@@ -25,6 +25,7 @@ struct SiteCount {
     uint64_t serial;        // summed over requests: lanes at an atomic's busiest address, words of constant memory
     int64_t stride;         // bytes between the first two active lanes of the first request
     uint64_t traced;        // sectors in the trace
+    uint64_t queue;         // of compare-and-swaps: those that must follow one another, at the busiest word of the block
 };
 
 struct Access4 {            // one request in the trace
@@ -36,10 +37,14 @@ struct Access4 {            // one request in the trace
     uint8_t kind;           // TraceKind
 };
 
+// Atomics that the machine does by comparing and swapping: in a loop of its own, or as the program says.
+enum Swap : uint8_t { kNoSwap, kRetriedSwap, kOwnSwap };
+
 struct AtomicLine {         // atomics in one line of memory; Python mirrors it
     uint64_t sectors;       // of warps whose lanes have several addresses in it, none of them crowded
     uint64_t same;          // lanes that come to one address in turn: integers
     uint64_t same_floats;   // the same: floating-point numbers
+    uint64_t swaps;         // at its busiest word: compare-and-swaps of the program's own that may succeed
 };
 
 // Sectors touched after the trace was full, each once: bit 0 read, bit 1 written. A footprint must not end where
@@ -105,6 +110,7 @@ struct Counted {
     std::vector<uint64_t> traced;       // [warp] requests so far
     Beyond beyond;
     std::unordered_map<uint64_t, AtomicLine> atomics;  // by line of 128 bytes
+    std::unordered_map<uint64_t, uint64_t> swaps;      // by word and site: compare-and-swaps that follow one another
     std::vector<SharedPattern> patterns;               // [site]
 };
 
@@ -115,7 +121,7 @@ const std::vector<Counted>& counted_blocks();
 
 void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t lanes);
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
-                  bool bypass, bool floats = false, bool retried = false);
+                  bool bypass, bool floats = false, Swap swap = kNoSwap);
 
 // Is the warp's block sampled? Without a warp the operation alone is tried.
 inline bool counting(Warp* w) { return w && state(w)->block->counted; }

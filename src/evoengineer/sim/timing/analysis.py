@@ -54,7 +54,9 @@ def analyse(
     traffic = _traffic(measured, resident, dirty)
     unseen = measured.agreed.unseen_bytes * shape.blocks / samples
     blocks = machine_blocks(code.machine)
-    weigh(code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples, shape.warps)
+    weigh(
+        code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples, shape.warps, code.halves
+    )  # fmt: skip
     count_retries(code, counters, blocks)
     latencies = Latencies(measured, traffic, constants)
     durations, waits = pace(code.machine, blocks, latencies.of)
@@ -75,6 +77,7 @@ def analyse(
         traffic.dram_read + unseen,
         traffic.dram_written,
         traffic.pieces + unseen / _SECTOR_BYTES,
+        traffic.visits + unseen / _SECTOR_BYTES,
         _atomic_clocks(counters, shape, constants),
         contexts,
         shape.warps,
@@ -160,6 +163,8 @@ def _atomic_clocks(counters: Counters, shape: Shape, constants: Constants) -> fl
     samples, line = len(counters.samples), counters.busiest_line
     clocks = line.sectors * constants.atomic_clocks
     clocks += line.same * constants.atomic_lane_clocks + line.same_floats * constants.atomic_float_clocks
+    # What a compare-and-swap compares with must have come from L2 after the swap before.
+    clocks = max(clocks, line.swaps * shape.card.l2_latency)
     shared = counters.atomic_sharing > 1 or samples == shape.blocks
     return clocks / samples * shape.blocks if shared else clocks
 
@@ -193,8 +198,9 @@ def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:
         sums["l2_hits"] += cache.l2_hits * grow
         sums["cold"] += cache.cold * grow
         if number in code.atomic_sites:
-            rounds = 1 + count.serial / sum(count.requests) if code.retried(number) else 1.0
-            sums["written"] += _LINE_BYTES * count.sectors * rounds if count.requests[GLOBAL] else 0
+            if count.requests[GLOBAL]:
+                rounds = 1 + count.serial / sum(count.requests) if code.retried(number) else 1.0
+                sums["written"] += _LINE_BYTES * count.sectors * rounds
         else:
             cold = cache.cold * (1 - known_share(measured, traffic, number))
             sums["l2_sectors"] += (cache.l2_hits + cold) * grow

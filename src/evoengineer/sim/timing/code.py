@@ -22,8 +22,8 @@ from evoengineer.sim.timing.sass import MachineCode, MachineInstr
 
 BYPASS = AGGREGATED = 0x80  # of loads, and of atomics
 FLOATS = 0x40  # of atomics
-RETRIED = 0x20  # of atomics: the machine loads, and compares and swaps until no other lane comes in between
-_ATOMIC_FLAGS = AGGREGATED | FLOATS | RETRIED
+SWAPS = 0x20  # of atomics: compares and swaps; with AGGREGATED as the program says, else in a loop of the machine's
+_ATOMIC_FLAGS = AGGREGATED | FLOATS | SWAPS
 _MEMORY = ("shared", "global", "local")
 _IMAGES = frozenset({"tex", "tld4", "suld", "sust"})
 _FLOATS = frozenset({"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"})
@@ -43,6 +43,7 @@ class KernelCode:
     flops: tuple[dict[str, int], ...]  # per PTX block: type → operations per lane
     matrix: tuple[dict[str, int], ...]  # per PTX block: type → multiply-adds per warp
     instructions: tuple[int, ...]  # per PTX block
+    halves: tuple[int, ...]  # per PTX block: those on single halves, of which ptxas may do two at a time
     block_of_site: dict[int, int]  # site → number of its PTX block
     atomic_sites: frozenset[int]
     image_sites: frozenset[int]  # textures and surfaces
@@ -59,7 +60,11 @@ class KernelCode:
 
     def retried(self, site: int) -> bool:
         """Is a site's atomic a loop of the machine's?"""
-        return site in self.atomic_sites and bool(self._entry(site) & RETRIED)
+        return self.swaps(site) and not self._entry(site) & AGGREGATED
+
+    def swaps(self, site: int) -> bool:
+        """Does it compare and swap, in whatever loop?"""
+        return site in self.atomic_sites and bool(self._entry(site) & SWAPS)
 
     def width(self, site: int) -> int:
         """Bytes per lane of a site, as ptxas has it."""
@@ -74,6 +79,7 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
     flops: list[dict[str, int]] = []
     matrix: list[dict[str, int]] = []
     counts: list[int] = []
+    halves: list[int] = []
     memory: list[tuple[Instr, int, int]] = []  # instruction, site, PTX block
     idling = _idling(program)
     for unit, number, block in _blocks(program):
@@ -98,13 +104,14 @@ def kernel_code(program: Program, machine: MachineCode | None, functions: frozen
         flops.append(dict(tally))
         matrix.append(dict(products))
         counts.append(len(block.instrs))
+        halves.append(sum(operations(instr)[0] in ("f16", "bf16") for instr in block.instrs))
     code = machine or estimate_code(program)
     atomics = frozenset(s for _, s, _ in memory if program.sites[s].access == abi.ATOMIC)
     images = frozenset(s for instr, s, _ in memory if instr.op in _IMAGES)
     widths = _widths(program, memory, code if machine else None, idling)
     return KernelCode(
         code, machine is None, block_of_line, site_of_line, source_of_line, widths, tuple(flops), tuple(matrix),
-        tuple(counts), {s: number for _, s, number in memory}, atomics, images,
+        tuple(counts), tuple(halves), {s: number for _, s, number in memory}, atomics, images,
         idling, hangs_on_data(program),
     )  # fmt: skip
 
@@ -140,7 +147,7 @@ def _widths(
         if each.pipe in _MEMORY:
             machine[each.line] = max(machine[each.line], each.bytes)
     one_for_all = _one_for_all(memory, code) if code else frozenset()
-    swapping = {each.line for each in code.instrs if each.operation in opcodes.GLOBAL_CAS} if code else set()
+    swapping = _swapping(code) if code else frozenset()
     widened = {
         (number, program.sites[site].space)
         for instr, site, number in memory
@@ -161,9 +168,22 @@ def _widths(
         elif instr.op in ("atom", "red"):
             width |= AGGREGATED if instr.line in one_for_all else 0
             width |= FLOATS if _FLOATS & set(instr.mods) else 0
-            width |= RETRIED if instr.line in swapping and "cas" not in instr.mods else 0
+            if "cas" in instr.mods:
+                width |= SWAPS | AGGREGATED
+            elif instr.line in swapping:
+                width |= SWAPS
         widths[site] = width
     return bytes(widths)
+
+
+def _swapping(code: MachineCode) -> frozenset[int]:
+    """Lines of atomics that the machine does by comparing and swapping. Where an address may lie in either memory,
+    there is code for both, and what it does in global memory counts."""
+    elsewhere = {each.line for each in code.instrs if each.operation in opcodes.GLOBAL_ATOMICS}
+    shared = {each.line for each in code.instrs if each.operation in opcodes.SHARED_CAS}
+    return frozenset(
+        {each.line for each in code.instrs if each.operation in opcodes.GLOBAL_CAS} | (shared - elsewhere)
+    )
 
 
 def _one_for_all(memory: list[tuple[Instr, int, int]], code: MachineCode) -> frozenset[int]:

@@ -24,6 +24,7 @@ class SiteTotal(c.Structure):
         ("serial", c.c_double),
         ("traced", c.c_double),
         ("stride", c.c_double),
+        ("queue", c.c_double),
     )
 
 
@@ -40,13 +41,13 @@ class FootprintStruct(c.Structure):
         (name, c.c_uint64)
         for name in (
             "sample", "allocation", "allocation_bytes", "low", "high", "cold_reads", "cold_writes", "runs",
-            "refetched", "rewritten", "jumps", "late",
+            "refetched", "rewritten", "jumps", "late", "chunks",
         )
     )  # fmt: skip
 
 
 class AtomicTotal(c.Structure):
-    _fields_ = tuple((name, c.c_uint64) for name in ("sectors", "same", "same_floats"))
+    _fields_ = tuple((name, c.c_uint64) for name in ("sectors", "same", "same_floats", "swaps"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,9 @@ class AtomicLine:
     sectors: int  # of warps whose lanes have several addresses in it, none of them crowded
     same: int  # lanes that come to one address in turn: integers
     same_floats: int  # the same: floating-point numbers
+    swaps: int = (
+        0  # at its busiest word: compare-and-swaps of the program's own, of which one at a time succeeds
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class SiteCount:
     serial: float  # summed over requests: lanes at an atomic's busiest address, words of constant memory
     stride: int  # bytes between neighbouring lanes in the first request
     traced: float  # sectors that the cache model saw
+    queue: float = 0.0  # summed over blocks: compare-and-swaps that follow one another at the busiest word
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,7 @@ class Footprint:
     rewritten_bytes: int = 0  # written again after that
     jumps: int = 0  # sectors fetched or written where nothing near them was, shortly before
     late_bytes: int = 0  # of read_bytes and written_bytes: those after the trace was full
+    chunks: int = 0  # visits of 256 bytes, each to one channel of the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +169,12 @@ def read_counters(
                 s.serial,
                 int(s.stride),
                 s.traced,
+                s.queue,
             )
             for s in totals[:sites]
         ),
         (schedulers[0], schedulers[1], schedulers[2], schedulers[3]),
-        AtomicLine(top.sectors, top.same, top.same_floats),
+        AtomicLine(top.sectors, top.same, top.same_floats, top.swaps),
         sharing.value,
     )
 
@@ -201,6 +208,7 @@ def replay(
                 32 * p.rewritten,
                 p.jumps,
                 32 * p.late,
+                p.chunks,
             )
             for p in prints[:used]
         ],

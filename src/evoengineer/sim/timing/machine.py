@@ -73,10 +73,11 @@ def weigh(
     most: Sequence[float],
     samples: int,
     warps: int,
+    halves: Sequence[int] = (),
 ) -> None:
     """Give each machine block its executions, from those of the PTX blocks (`block_of_line` finds them), which
-    `samples` blocks of `warps` warps ran."""
-    level, copies = _copies(code, blocks, block_of_line)
+    `samples` blocks of `warps` warps ran. `halves` are the instructions on single halves in each of these."""
+    level, copies = _copies(code, blocks, block_of_line, halves)
     repeats = _repeating(code, blocks)
     hints: list[dict[int, list[tuple[float, float]]]] = [defaultdict(list) for _ in blocks]
     for line, places in copies.items():
@@ -152,7 +153,10 @@ def _cap(blocks: list[MachineBlock], weak: list[int]) -> None:
 
 
 def _copies(
-    code: MachineCode, blocks: list[MachineBlock], block_of_line: dict[int, int]
+    code: MachineCode,
+    blocks: list[MachineBlock],
+    block_of_line: dict[int, int],
+    halves: Sequence[int],
 ) -> tuple[dict[int, int], dict[int, dict[int, int]]]:
     """How well each PTX line tells executions (2: one machine instruction each), and line → block → copies."""
     level: dict[int, int] = {}
@@ -171,8 +175,11 @@ def _copies(
         # division has several multiplications, say, but one reciprocal: the rarest operation tells the copies.
         votes: dict[int, Counter[int]] = defaultdict(Counter)
         doubtful: dict[int, Counter[int]] = defaultdict(Counter)
+        packed = _packed(code.instrs[block.first : block.last], block_of_line, halves)
         for line, operations in found.items():
-            (votes if level[line] else doubtful)[block_of_line[line]][min(operations.values())] += 1
+            ptx = block_of_line[line]
+            count = min(*operations.values(), packed.get(ptx, len(code.instrs)))
+            (votes if level[line] else doubtful)[ptx][count] += 1
         for line in found:
             ptx = block_of_line[line]
             if ptx in votes:
@@ -180,6 +187,15 @@ def _copies(
             else:
                 copies[line][n] = max(doubtful[ptx], key=lambda c: (doubtful[ptx][c], -c))
     return level, copies
+
+
+def _packed(
+    instrs: Sequence[MachineInstr], block_of_line: dict[int, int], halves: Sequence[int]
+) -> dict[int, int]:
+    """PTX block → copies that there can be at most, where ptxas did single halves two at a time: it calls the line of
+    one pair the line of many."""
+    found = Counter(block_of_line[i.line] for i in instrs if i.pipe == "half" and i.line in block_of_line)
+    return {ptx: max(-(-2 * n // halves[ptx]), 1) for ptx, n in found.items() if halves and halves[ptx] > 1}
 
 
 LatencyOf = Callable[[MachineInstr], tuple[float, float]]  # until the first data comes, and while it comes

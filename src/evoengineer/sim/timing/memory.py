@@ -21,6 +21,7 @@ from typing import NamedTuple
 from evoengineer.sim.timing.counters import Footprint, Overlaps
 
 _WAVERING = 8  # part of a footprint by which the ends of others may lie out of order
+_CHUNK_BYTES = 256  # neighbours that lie in one channel of the memory (as in runtime/caches.cpp)
 _PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
 
 
@@ -31,6 +32,7 @@ class Traffic:
     dram_read: float
     dram_written: float
     pieces: float  # contiguous stretches that they come in, as far as blocks that run together go
+    visits: float  # of channels, each for some bytes of 256 that lie side by side
     cold: float  # read by blocks that had not read them before
     touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
     soiled: Mapping[int, float]  # allocation → of these, the part that was written
@@ -58,6 +60,8 @@ class Motion:
     rewritten_bytes: float  # written again, for the same reason
     run_bytes: float  # length of its contiguous stretches, as they come up in time
     joins: tuple[bool, bool, bool]  # does a neighbour's stretch begin where this one ends?
+    chunk_bytes: float  # of 256 side by side: how many it moves at a time
+    completes: tuple[bool, bool, bool]  # does a neighbour move others of the same 256?
     reach: tuple[int, int]  # from the lowest to behind the highest byte that any block touches
     roams: bool  # does each block range over most of the span?
     reach_bytes: float  # of a block that touches some of a stretch here and there: how far they lie apart
@@ -121,7 +125,7 @@ def grid_traffic(
         for m in motions.values()
     )
     through = sum(m.read_bytes + m.written_bytes for m in motions.values())  # the L2, by one block
-    read = written = cold = pieces = 0.0
+    read = written = cold = pieces = visits = 0.0
     touched: dict[int, float] = {}
     soiled: dict[int, float] = {}
     far: dict[int, float] = {}
@@ -158,23 +162,26 @@ def grid_traffic(
         common = m.read_bytes if not any(m.along) else float(m.span_bytes) if m.roams else math.inf
         near[start] = max(1 - wave / blocks, 0.0) if m.common and common <= l1_bytes / 2 else 0.0
         written += evicted
-        pieces += (fetched + evicted) / _joined_run(m, grid, wave)
+        pieces += (fetched + evicted) / _joined(m.run_bytes, m.joins, float(m.span_bytes), grid, wave)
+        visits += (fetched + evicted) / _joined(m.chunk_bytes, m.completes, _CHUNK_BYTES, grid, wave)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
         touched[start] = max(volume, stored)
         soiled[start] = stored / touched[start] if touched[start] else 0.0
     reach = {start: m.reach for start, m in motions.items()}
-    return Traffic(read, written, pieces, cold, touched, soiled, far, near, reach)
+    return Traffic(read, written, pieces, visits, cold, touched, soiled, far, near, reach)
 
 
-def _joined_run(m: Motion, grid: tuple[int, int, int], wave: int) -> float:
-    """Contiguous bytes once the stretches of blocks that run together are joined."""
-    run, left = m.run_bytes, float(wave)
+def _joined(
+    run: float, joins: tuple[bool, bool, bool], most: float, grid: tuple[int, int, int], wave: int
+) -> float:
+    """Bytes of a run once those of blocks that run together are joined."""
+    left = float(wave)
     for axis in range(3):
         extent = min(float(grid[axis]), max(left, 1.0))
-        if m.joins[axis]:
+        if joins[axis]:
             run *= extent
         left /= grid[axis]
-    return max(min(run, float(m.span_bytes)), 32.0)
+    return max(min(run, most), 32.0)
 
 
 def kept_fraction(footprint: float, l2_bytes: int) -> float:
@@ -251,7 +258,8 @@ def _motion(
     touched = max(largest.read_bytes, largest.written_bytes)
     traffic = largest.read_bytes + largest.written_bytes + largest.refetched_bytes + largest.rewritten_bytes
     run = traffic / max(largest.jumps, 1)
-    along, joins = [False, False, False], [False, False, False]
+    chunk = traffic / max(largest.chunks, 1)
+    along, joins, completes = [False, False, False], [False, False, False], [False, False, False]
     news: list[float] = []  # of neighbours: the part that the one before has not touched
     step = 0.0
     for axis in range(3):
@@ -264,6 +272,7 @@ def _motion(
         news += [1 - overlaps[start, p.one, p.other] / max(size[p.other], 1) for p in near]
         steps = sorted(_step(by_sample[p.one], by_sample[p.other]) for p in near)
         joins[axis] = bool(steps) and steps[len(steps) // 2] <= max(run, _PAGE_BYTES)
+        completes[axis] = bool(steps) and steps[len(steps) // 2] < _CHUNK_BYTES
         step = float(steps[len(steps) // 2]) if steps else step
     extent = max(largest.high - largest.low, 1)
     low, high = _reach({_place(samples[p.sample], grid): p for p in prints}, grid)
@@ -284,6 +293,8 @@ def _motion(
         rewritten,
         run,
         (joins[0], joins[1], joins[2]),
+        chunk,
+        (completes[0], completes[1], completes[2]),
         (low, high),
         extent > (high - low) / 2,
         float(extent) if touched < extent / 2 else 0.0,

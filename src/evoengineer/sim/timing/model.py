@@ -41,6 +41,7 @@ class Constants:
     dram_efficiency: float = 0.92  # of the peak, for reads
     write_penalty: float = 0.05  # a written byte costs so much more than one read
     piece_bytes: float = 56.0  # what a new place in DRAM costs, as if so many bytes more were moved
+    visit_bytes: float = 90.0  # a visit of a channel takes as long as so many bytes, at least
     l2_efficiency: float = 0.8
     ecc_efficiency: float = 0.88  # what is left of GDDR's bandwidth when it carries check bits
     request_clocks: float = 1.5  # of the load/store unit, at least, for a warp's access to global memory
@@ -76,6 +77,7 @@ class Work:
     dram_read: float
     dram_written: float
     dram_pieces: float  # contiguous stretches
+    dram_visits: float  # of a channel
     atomic_clocks: float  # of the busiest line, whose updates follow one another
     contexts: float = 8.0  # parts of a multiprocessor's work that proceed independently
     warps: float = 8.0  # of a block, which proceed independently within a phase
@@ -112,7 +114,9 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     resting = float(max(alone**exponent - use**exponent, 0.0) ** (1 / exponent))
     latency_ns = rounds * resting / clocks_per_ns
     moved = work.dram_read + (1 + constants.write_penalty) * work.dram_written
-    moved += constants.piece_bytes * work.dram_pieces
+    # A channel opens another row, or goes back to one, no faster than it moves so many bytes.
+    least = constants.visit_bytes * work.dram_visits - work.dram_read - work.dram_written
+    moved += max(constants.piece_bytes * work.dram_pieces, least)
     efficiency = constants.dram_efficiency
     if card.ecc and card.memory_bus_bits < _HBM_BITS:
         efficiency *= constants.ecc_efficiency

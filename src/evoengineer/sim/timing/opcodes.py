@@ -15,6 +15,8 @@ LDGSTS, LDSM, BAR, BRA, EXIT, CALL, RET, BRX = 0x1AE, 0x03B, 0x11D, 0x147, 0x14D
 DEPBAR, LDGDEPBAR, LDC = 0x11A, 0x1AF, 0x182
 VOTES = frozenset({0x006, 0x086})  # VOTE, VOTEU
 SHARED_CAS, GLOBAL_CAS = frozenset({0x18D}), frozenset({0x18B, 0x1A9})  # ATOMS.CAS; ATOM.CAS, ATOMG.CAS
+GLOBAL_ATOMICS = frozenset({0x18A, 0x18E, 0x1A8})  # ATOM, RED, ATOMG
+COUNT = 0xF8C  # ATOMS.POPC.INC, the one that all twelve bits tell: adds to a word the number of lanes that are there
 
 _TABLE: dict[str, tuple[int, ...]] = {
     "fma": (0x020, 0x021, 0x022, 0x023),  # FMUL FADD FSWZADD FFMA
@@ -23,7 +25,7 @@ _TABLE: dict[str, tuple[int, ...]] = {
     "fp64": (0x028, 0x029, 0x02A, 0x02B),  # DMUL DADD DSETP DFMA
     "sfu": (0x100, 0x101, 0x102, 0x104, 0x105, 0x106, 0x107, 0x108, 0x109, 0x110, 0x111, 0x112, 0x113),
     "tensor": (0x037, 0x03C, 0x03D, 0x03F),  # IMMA HMMA BMMA DMMA
-    "shared": (LDS, STS, LDSM, 0x18C, 0x18D, 0x044),  # ATOMS, ATOMS.CAS, STSM
+    "shared": (LDS, STS, LDSM, 0x18C, COUNT, 0x18D, 0x044),  # ATOMS, ATOMS.CAS, STSM
     "global": (LDG, STG, LD, ST, LDGSTS, 0x18A, 0x18B, 0x18E, 0x1A8, 0x1A9),  # ATOM, .CAS, RED, ATOMG, .CAS
     "local": (LDL, STL),
     "exchange": (0x189, 0x1A1, 0x1C4, 0x03A, 0x1C2),  # SHFL MATCH REDUX MOVM R2UR

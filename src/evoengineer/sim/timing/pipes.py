@@ -20,19 +20,25 @@ PER_SCHEDULER = frozenset({"issue", "fma", "alu", "half", "fp64", "sfu", "unifor
 
 
 def count_retries(code: KernelCode, counters: Counters, blocks: list[MachineBlock]) -> None:
-    """A compare-and-swap loop goes round once for each lane at the same address."""
+    """A compare-and-swap loop of the machine's goes round once for each lane at the same address, and for as long as
+    other warps of its block come in between: whoever has seen an old value by then has to try again."""
+    places: dict[int, list[MachineBlock]] = defaultdict(list)
     for block in blocks:
         for instr in code.machine.instrs[block.first : block.last]:
             site = code.site_of_line.get(instr.line)
-            if site is None:
-                continue
-            space = SHARED if instr.operation in opcodes.SHARED_CAS else GLOBAL
-            retried = space == SHARED or (instr.operation in opcodes.GLOBAL_CAS and code.retried(site))
-            if retried and counters.sites[site].requests[space]:
-                rounds = counters.sites[site].serial / counters.sites[site].requests[space]
-                block.executions *= max(rounds, 1.0)
-                block.most *= max(rounds, 1.0)
+            if site is not None and instr.operation in opcodes.SHARED_CAS | opcodes.GLOBAL_CAS:
+                places[site].append(block)
                 break
+    for site, loops in places.items():
+        count = counters.sites[site]
+        requests = count.requests[GLOBAL] + count.requests[SHARED]
+        rounds = max(count.serial / requests, 1.0) if requests and code.retried(site) else 1.0
+        most = sum(block.most for block in loops)
+        for block in loops:
+            # What waits for L2 is the model's business: there the blocks of the whole grid may come in between.
+            queue = count.queue * block.most / most if most and count.requests[SHARED] else 0.0
+            block.executions *= rounds
+            block.most = max(block.most * rounds, queue)
 
 
 def block_use(code: KernelCode, block: MachineBlock, card: Profile) -> dict[str, float]:
@@ -72,6 +78,7 @@ def memory_use(
             if site not in home or blocks[home[site]].executions < block.executions:
                 home[site] = n
     merged = _merged(measured, blocks)
+    at_once = {code.site_of_line.get(i.line) for i in code.machine.instrs if i.operation == opcodes.COUNT}
     busiest = max(range(len(blocks)), key=lambda n: blocks[n].executions, default=0)
     use: list[dict[str, float]] = [defaultdict(float) for _ in blocks]
     for site, count in enumerate(measured.counters.sites):
@@ -89,7 +96,7 @@ def memory_use(
         clocks += max(issued, filled)
         again += passes - filled if passes > issued else 0.0
         clocks += constants.pipe_efficiency * again
-        if site in code.atomic_sites and count.requests[SHARED]:
+        if site in code.atomic_sites and count.requests[SHARED] and site not in at_once:
             clocks += max(count.serial - count.requests[SHARED], 0)
         if clocks and site not in code.image_sites:
             use[home.get(site, busiest)]["lsu"] += clocks * merged.get(site, 1.0)

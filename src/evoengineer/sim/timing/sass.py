@@ -23,7 +23,7 @@ _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 16)
 class MachineInstr:
     """A machine instruction: what the scheduler knows of it, and where it comes from."""
 
-    operation: int  # low nine bits, see opcodes
+    operation: int  # see opcodes
     pipe: str
     stall: int  # clocks before the warp may issue its next instruction
     sets: int  # scoreboard released when the result is there, -1: none; DEPBAR: the one it looks at
@@ -77,7 +77,7 @@ def _decode(text: bytes, lines: dict[int, int], architecture: int) -> list[Machi
     for address in range(0, len(text) - 15, 16):
         low, high = struct.unpack_from("<QQ", text, address)
         line = lines.get(address, line)
-        operation = low & 0x1FF
+        operation = opcodes.COUNT if low & 0xFFF == opcodes.COUNT else low & 0x1FF
         control = high >> 41
         guard = low >> 12 & 0xF
         pipe = opcodes.pipe_of(operation)

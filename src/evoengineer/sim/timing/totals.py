@@ -144,6 +144,7 @@ def _scaled_count(count: SiteCount, ratio: float) -> SiteCount:
         least=count.least * ratio,
         serial=count.serial * ratio,
         traced=count.traced * ratio,
+        queue=count.queue * ratio,
     )
 
 
