@@ -74,8 +74,7 @@ class Schedule:
 def analysed(source: str, nest: Nest) -> Dependence:
     """Dependence of the nest's variables, or why it cannot be tiled."""
     indices: dict[str, Dims] = {dim.name: frozenset({dim.name}) for dim in nest.dims}
-    if nest.linear is not None:
-        indices[nest.linear.name] = frozenset(indices)
+    indices |= {linear.name: frozenset(linear.dims) for linear in nest.linears}
     changed = {text(target) for part in nest.body for node in walk(part) if (target := target_of(node))}
     constants = {each.name for each in nest.kernel.parameters if not each.is_pointer} - changed
     found = dependence(nest.body, indices, pure_functions(source), frozenset(constants), nest.same)
@@ -377,10 +376,11 @@ class _Printer:
             size = self.constant(dim.name, "TILE") if dim.name in self.sides else "1"
             extent = f"static_cast<int64_t>({dim.grid or nest.on_host(dim.extent)})"
             tiles.append(f"(({extent} + {size} - 1) / {size})" if size != "1" else extent)
-            if dim.type != "int" and not nest.linear and not dim.grid:
+            if dim.type != "int" and not nest.linears and not dim.grid:
                 tests.append(f"{nest.on_host(dim.extent)} < (1LL << 31)")
-        if nest.linear is not None:
-            size, inner = nest.on_host(nest.linear.size), nest.on_host(nest.linear.inner)
+        for linear in nest.linears:
+            size = f"({linear.size})" if linear.grid else nest.on_host(linear.size)
+            inner = nest.on_host(linear.inner)
             tests += [f"{size} < (1LL << 31)", f"{size} % ({inner}) == 0"]
         for each in dict.fromkeys(self.found.groups.values()):
             if each.dim in self.sides:
