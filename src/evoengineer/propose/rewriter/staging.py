@@ -79,14 +79,14 @@ class Staging:
         """The conditions around the loop that differ between outputs, which the block's threads will have to pass
         together; None where they cannot come to the loop together."""
         branches: list[Node] = []
+        top = {each.id for each in self.nest.body}
         inner, outer = node, node.parent
-        while outer is not None and outer != self.nest.kernel.body:
+        # What is around the computation as a whole, such as its guard, is no longer there.
+        while outer is not None and outer != self.nest.kernel.body and inner.id not in top:
             if outer.type == "if_statement" and outer.id in widening.branches:
                 branches.append(outer)
             elif outer.type == "if_statement" and widening.dims_of(condition_of(outer)):
-                # the guard around the whole computation is no longer there
-                whole = inner in self.nest.body or outer.parent == self.nest.kernel.body
-                return branches if whole else None
+                return None
             if outer.type == "for_statement":
                 header = [each for each in named(outer) if each != field(outer, "body")]
                 if widening.dims_of(*header):
