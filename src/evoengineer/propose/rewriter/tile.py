@@ -25,6 +25,7 @@ from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, 
 _SHARED_BYTES = 49152  # that a block may have without asking
 _RESIDENT_THREADS = 512  # of a multiprocessor, to hide latency with
 _REGISTERS = 65536
+_REGISTERS_BESIDES = 24  # of a thread, at least, besides its sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +209,20 @@ class _Printer:
                 written[place] = f"{each.type} __restrict__ {each.name}"
         return ", ".join(written + [f"int {dim.extent}" for dim in self.nest.dims if dim.grid])
 
+    def _may_be_apart(self, side: Split) -> bool:
+        """Whether it is a question where a thread's outputs lie. Staged operands are read in runs in any case."""
+        return not self.schedule.step and side.each > 1 and side.threads > 1
+
     def _constants(self) -> str:
         lines = []
         for side in self.schedule.sides:
             lines += [
                 f"constexpr int {self.constant(side.dim, 'THREADS')} = {side.threads};\n",
                 f"constexpr int {self.constant(side.dim, 'EACH')} = {side.each};\n",
-                f"constexpr bool {self.constant(side.dim, 'ADJACENT')} = {str(side.adjacent).lower()};\n",
             ]
+            if self._may_be_apart(side):
+                adjacent = str(side.adjacent).lower()
+                lines.append(f"constexpr bool {self.constant(side.dim, 'ADJACENT')} = {adjacent};\n")
         if self.schedule.step:
             lines.append(f"constexpr int {self.stem}_STEP = {self.schedule.step};\n")
             lines.append(f"constexpr bool {self.stem}_AHEAD = {str(self.schedule.ahead).lower()};\n")
@@ -226,10 +233,10 @@ class _Printer:
         for side in self.schedule.sides:
             threads, each = self.constant(side.dim, "THREADS"), self.constant(side.dim, "EACH")
             lines.append(f"constexpr int {self.constant(side.dim, 'TILE')} = {threads} * {each};\n")
-            adjacent, run = self.constant(side.dim, "ADJACENT"), self.constant(side.dim, "RUN")
-            # Staged operands are read in runs that a thread loads at once and neighbours without conflicts.
-            longest = f"({each} % 4 == 0 ? 4 : {each} % 2 == 0 ? 2 : {each})" if self.schedule.step else each
-            lines.append(f"constexpr int {run} = {adjacent} ? {longest} : 1;\n")
+            run = f"{self.constant(side.dim, 'ADJACENT')} ? {each} : 1" if self._may_be_apart(side) else each
+            if self.schedule.step:  # operands are read in runs that a thread loads at once, without conflicts
+                run = f"{each} % 4 == 0 ? 4 : {each} % 2 == 0 ? 2 : {each}" if side.adjacent else "1"
+            lines.append(f"constexpr int {self.constant(side.dim, 'RUN')} = {run};\n")
         if self.schedule.step and len(self.sides) == 2:
             second = [self.constant(dim.name, "THREADS") for dim in self.nest.dims if dim.name in self.sides][
                 1
@@ -242,6 +249,9 @@ class _Printer:
             f'static_assert({self.threads} >= 32 && {self.threads} <= 1024, "threads of a block");\n',
             f'static_assert({each} <= 128, "outputs of a thread");\n',
         ]
+        if self.schedule.resident:
+            needed = f"{self.threads} * {self.stem}_RESIDENT * ({each} + {_REGISTERS_BESIDES})"
+            lines.append(f'static_assert({needed} <= {_REGISTERS}, "registers of a multiprocessor");\n')
         numbers = {name: place for place, (name, _) in enumerate(self.schedule.assumed, 1)}
         for group in dict.fromkeys(self.found.groups.values()):
             if group.dim in self.sides and group.size in numbers:  # else only the launch can tell

@@ -108,7 +108,9 @@ def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedu
         replace(schedule, wide=not (odd & {"", *(side.dim for side in schedule.sides)}))
         for _, schedule in sorted(ranked, key=lambda each: each[0])
     ]
-    ordered = list(chain.from_iterable(map(_with_fewer_registers, plain)))
+    ways = [_with_fewer_registers(schedule) for schedule in plain]
+    # Both ways of the first tile tell what registers are worth; of the others one comes first, knobs can do the rest.
+    ordered = [*chain(*ways[:1]), *(each[-1] for each in ways[1:]), *chain(*(each[:-1] for each in ways[1:]))]
     if special:  # a version for these sizes hardly ever loses
         yield from (replace(schedule, assumed=special) for schedule in ordered)
     yield from ordered
