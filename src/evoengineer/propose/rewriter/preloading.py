@@ -84,8 +84,9 @@ class Preloading:
         """The loops around a load, from outside; each must run the same way for all outputs."""
         nest = self.widening.nest
         around: list[Node] = []
+        top = {each.id for each in nest.body}
         node = load.parent
-        while node is not None and node != nest.kernel.body:
+        while node is not None and (not around or around[-1].id not in top):
             around.append(node)
             node = node.parent
         parameters = {each.name for each in nest.kernel.parameters if not each.is_pointer}

@@ -37,7 +37,7 @@ def plain(source: str) -> str:
     """The text in plain forms."""
     for step in (expanded, for_float, instantiated, inlined):
         source = step(source)
-    for rule in (_initialised, _fetched, _extremes, _loops, _unit_steps, _own_counters):
+    for rule in (_initialised, _fetched, _extremes, _loops, _unit_steps, _own_counters, _skipping):
         source = _everywhere(source, rule)
     return source
 
@@ -241,3 +241,23 @@ def _own_counters(node: Node) -> Iterator[Edit]:
     kind = text(field(declaration, "type"))
     yield Edit(begin, end, f"{kind} {name} = {first}")
     yield replacing(declaration, "")
+
+
+def _skipping(node: Node) -> Iterator[Edit]:
+    """`for (…) { …; if (inside) sum += …; }` → `for (…) { …; if (!(inside)) continue; sum += …; }` in innermost loops:
+    one form for what some iterations leave out."""
+    if node.type != "if_statement" or node.child_by_field_name("alternative") is not None:
+        return
+    block = node.parent
+    loop = block.parent if block is not None and block.type == "compound_statement" else None
+    if loop is None or block is None or loop.type != "for_statement" or named(block)[-1] != node:
+        return
+    if field(loop, "update").type != "update_expression":  # threads that share a row
+        return
+    inner = field(node, "consequence")
+    statements = named(inner) if inner.type == "compound_statement" else [inner]
+    kinds = {each.type for each in statements}
+    if not kinds <= {"declaration", "expression_statement"} or "expression_statement" not in kinds:
+        return
+    condition = text(stripped(named(field(node, "condition"))[0]))
+    yield replacing(node, f"if (!({condition})) continue;\n" + "\n".join(text(each) for each in statements))
