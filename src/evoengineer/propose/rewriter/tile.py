@@ -14,6 +14,7 @@ from math import prod
 from evoengineer.propose.rewriter.filling import Side
 from evoengineer.propose.rewriter.preloading import Preloading
 from evoengineer.propose.rewriter.staging import Staging
+from evoengineer.propose.rewriter.turning import Turning
 from evoengineer.propose.rewriter.widening import STEP, Coarse, Widening
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load, is_target, target_of
@@ -47,6 +48,7 @@ class Schedule:
     ahead: bool = True  # the next step is loaded while the present one is computed
     wide: bool = True  # operands are loaded four elements at a time where addresses allow it
     assumed: tuple[tuple[str, int], ...] = ()  # parameters with the values that a special version is made for
+    turned: bool = False  # bring operands that lie the other way round to shared memory first
     preload: bool = False  # bring operands that the threads of a warp share to shared memory, whole
     parts: int = 1  # blocks that share a long sum, for a second kernel to add up
     resident: int = 0  # blocks that a multiprocessor must have registers for; 0 leaves that to the compiler
@@ -67,6 +69,7 @@ class Schedule:
         staged = f", operands staged {self.step} at a time" if self.step else ""
         staged += f", in {self.parts} parts" if self.parts > 1 else ""
         staged += ", shared operands preloaded" if self.preload else ""
+        staged += ", operands turned in shared memory" if self.turned else ""
         staged += f", {self.resident} blocks at a time" if self.resident else ""
         special = "".join(f", {name} = {value}" for name, value in self.assumed)
         return f"blocks of {tile}, {each} per thread{staged}{special}"
@@ -279,6 +282,10 @@ class _Printer:
         if self.schedule.preload:
             self.preloading = Preloading(widening, self._staged_sides(), self.threads)
             self.prologue = self.preloading.prologue()
+        if self.schedule.turned:
+            turning = Turning(widening, self._staged_sides(), self.threads)
+            self.prologue = turning.prologue()
+            self.shared += turning.bytes
         printed = widening.body()
         if stager is not None and not self.shared:
             raise NotUnderstood("no operand to stage")

@@ -12,6 +12,7 @@ from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.rewriter.schedules import assumptions, schedules
 from evoengineer.propose.rewriter.splitting import split, sum_of
 from evoengineer.propose.rewriter.tile import Schedule, analysed, tiled
+from evoengineer.propose.rewriter.turning import along_stores
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import Dependence
 from evoengineer.propose.syntax.host import host_values
@@ -77,7 +78,7 @@ def _next(
 
 @lru_cache(maxsize=16)
 def _analysis(source: str, name: str) -> tuple[Nest, Dependence]:
-    nest = nest_of(source, next(each for each in kernels(source) if each.name == name))
+    nest = along_stores(nest_of(source, next(each for each in kernels(source) if each.name == name)))
     return nest, analysed(source, nest)
 
 
@@ -131,10 +132,11 @@ class _Possible:
 
     def __init__(self, source: str, nest: Nest, dependence: Dependence) -> None:
         self.source, self.nest, self.dependence = source, nest, dependence
-        self._known: dict[tuple[bool, bool, tuple[str, ...]], bool] = {}
+        self._known: dict[tuple[bool, bool, bool, tuple[str, ...]], bool] = {}
 
     def __call__(self, schedule: Schedule) -> bool:
-        key = (schedule.step > 0, schedule.preload, tuple(side.dim for side in schedule.sides))
+        dims = tuple(side.dim for side in schedule.sides)
+        key = (schedule.step > 0, schedule.preload, schedule.turned, dims)
         if key not in self._known:
             try:
                 tiled(self.source, self.nest, self.dependence, schedule)
