@@ -9,12 +9,13 @@ particular transformation understands it is for that transformation to say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
+from evoengineer.propose.syntax.indices import AXES, Digit, Reading
 from evoengineer.propose.syntax.kernels import Kernel, Launch, dimensions, only_launch
 from evoengineer.propose.syntax.tree import (
     NotUnderstood,
@@ -22,7 +23,6 @@ from evoengineer.propose.syntax.tree import (
     field,
     identifiers,
     named,
-    operator,
     render,
     stripped,
     text,
@@ -30,8 +30,6 @@ from evoengineer.propose.syntax.tree import (
 )
 
 _POSITIONS = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
-_AXES = "xyz"
-_BLOCKS = {f"blockIdx.{axis}" for axis in _AXES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,250 +76,23 @@ class Nest:
         return render(expression(written), names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """A variable that numbers threads or blocks along an axis; `alone`: blocks only."""
-
-    type: str
-    axis: str
-    alone: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Digit:
-    """`name = index / divisors % modulus`."""
-
-    name: str
-    type: str
-    root: str
-    divisors: tuple[str, ...]
-    modulus: str
-    statement: Node
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What was read of a kernel: indices, parts of them, bounds, and the statements that compute."""
-
-    direct: dict[str, _Index] = dataclass_field(default_factory=dict)
-    digits: list[_Digit] = dataclass_field(default_factory=list)
-    extents: dict[str, str] = dataclass_field(default_factory=dict)
-    strides: dict[str, str] = dataclass_field(default_factory=dict)  # names of `blockDim.a * gridDim.a`
-    body: list[Node] = dataclass_field(default_factory=list)
-
-    def read(self, statements: list[Node]) -> None:
-        for place, statement in enumerate(statements):
-            last = place == len(statements) - 1
-            if statement.type == "declaration":
-                if not self._declaration(statement):
-                    self.body.append(statement)
-            elif _is_exit(statement) and self._bounds(field(statement, "condition"), leaves=True):
-                continue
-            elif (
-                last
-                and statement.type == "if_statement"
-                and statement.child_by_field_name("alternative") is None
-                and self._bounds(field(statement, "condition"), leaves=False)
-            ):
-                self.read(_inside(field(statement, "consequence")))
-            elif last and statement.type == "for_statement" and self._strides_along(statement):
-                self.read(_inside(field(statement, "body")))
-            else:
-                self.body.append(statement)
-
-    def _declaration(self, statement: Node) -> bool:
-        """Whether every name that the declaration gives is an index."""
-        declared = [each for each in named(statement) if each.type == "init_declarator"]
-        kind = text(field(statement, "type"))
-        found, digits, strides = dict(self.direct), list(self.digits), dict(self.strides)
-        for each in declared:
-            name, value = text(field(each, "declarator")), field(each, "value")
-            position, stride = axis_of(value), _stride_of(value)
-            if position is not None:
-                found[name] = _Index(_of_positions(kind), *position)
-                continue
-            if stride:
-                strides[name] = stride
-                continue
-            form = _quotient(value, found, digits)
-            if form is None:
-                return False
-            if form[0] not in found:  # `blockIdx.z / filters`, without a name of its own
-                found[form[0]] = _Index("unsigned", form[0][-1], True)
-            digits.append(_Digit(name, _of_positions(kind), *form, statement))
-        if not declared:
-            return False
-        self.direct.update(found)
-        self.digits[:] = digits
-        self.strides.update(strides)
-        return True
-
-    def _strides_along(self, loop: Node) -> bool:
-        """`for (int i = the thread's index; i < extent; i += all threads)`."""
-        start, update = loop.child_by_field_name("initializer"), loop.child_by_field_name("update")
-        test = loop.child_by_field_name("condition")
-        if start is None or update is None or test is None or start.type != "declaration":
-            return False
-        declared = [each for each in named(start) if each.type == "init_declarator"]
-        if len(declared) != 1 or update.type != "assignment_expression" or operator(update) != "+=":
-            return False
-        name, value = text(field(declared[0], "declarator")), field(declared[0], "value")
-        position = axis_of(value)
-        if (
-            position is None and text(stripped(value)) in self.direct
-        ):  # `i = thread`, with an index of that name
-            known = self.direct[text(stripped(value))]
-            position = known.axis, known.alone
-            if any(text(each) == text(stripped(value)) for each in walk(field(loop, "body"))):
-                return False
-        right = field(update, "right")
-        stride = self.strides.get(text(right)) or _stride_of(right)
-        if position is None or text(field(update, "left")) != name or stride != _stride(*position):
-            return False
-        if any(
-            each.type in ("continue_statement", "break_statement") for each in _of_loop(field(loop, "body"))
-        ):
-            return False
-        kind = _of_positions(text(field(start, "type")))
-        self.direct[name] = _Index(kind, *position)
-        if self._bounds(test, leaves=False):
-            self.direct.pop(text(stripped(value)), None)
-            return True
-        del self.direct[name]
-        return False
-
-    def _bounds(self, condition: Node, *, leaves: bool) -> bool:
-        """Read `v >= extent || …` where it `leaves`, `v < extent && …` where not; whether all of it is of that form."""
-        if condition.type == "condition_clause":
-            condition = named(condition)[0]
-        condition = stripped(condition)
-        if condition.type == "unary_expression" and operator(condition) == "!":
-            return self._bounds(field(condition, "argument"), leaves=not leaves)
-        joint, sign, turned = ("||", ">=", "<=") if leaves else ("&&", "<", ">")
-        known = {*self.direct, *(each.name for each in self.digits)}
-        found: dict[str, str] = {}
-        for term in _terms(condition, joint):
-            if term.type != "binary_expression":
-                return False
-            left, right = stripped(field(term, "left")), stripped(field(term, "right"))
-            if operator(term) == turned:
-                left, right = right, left
-            elif operator(term) != sign:
-                return False
-            if text(left) not in known or text(left) in self.extents or text(left) in found:
-                return False
-            found[text(left)] = text(right)
-        self.extents.update(found)
-        return True
-
-
 def nest_of(source: str, kernel: Kernel) -> Nest:
     """The kernel as a nest, or the reason why it is none."""
     launch = only_launch(source, kernel)
     if launch.further and text(launch.further[0]) not in ("0", ""):
         raise NotUnderstood("dynamic shared memory")
-    reading = _Reading()
+    reading = Reading()
     reading.read(named(kernel.body))
-    _require_position_free(reading.body)
+    _require_position_free(reading.body, set(reading.aliases) - set(reading.direct))
     nest = _in_parameters(_assemble(kernel, launch, reading))
     _require_known_extents(nest)
     return nest
 
 
-def _inside(node: Node) -> list[Node]:
-    return named(node) if node.type == "compound_statement" else [node]
-
-
-def _of_loop(node: Node) -> Iterator[Node]:
-    """The node and all below it but inner loops."""
-    yield node
-    for child in node.children:
-        if child.type not in ("for_statement", "while_statement", "do_statement", "lambda_expression"):
-            yield from _of_loop(child)
-
-
-def _of_positions(kind: str) -> str:
-    return "unsigned" if kind == "auto" else kind
-
-
-def _stride(axis: str, alone: bool) -> str:
-    return f"gridDim.{axis}" if alone else f"blockDim.{axis}*gridDim.{axis}"
-
-
-def _stride_of(value: Node) -> str:
-    """`blockDim.a * gridDim.a` or `gridDim.a`, written that way; empty for anything else."""
-    written = "*".join(sorted(text(stripped(each)) for each in _terms(value, "*")))
-    return written if written in {_stride(axis, alone) for axis in _AXES for alone in (True, False)} else ""
-
-
-def axis_of(value: Node) -> tuple[str, bool] | None:
-    """The axis of `blockIdx.a * blockDim.a + threadIdx.a` (and whether it is `blockIdx.a` alone)."""
-    terms = _terms(stripped(value), "+")
-    written = ["*".join(sorted(text(stripped(each)) for each in _terms(term, "*"))) for term in terms]
-    for axis in _AXES:
-        block, thread = f"blockIdx.{axis}", f"threadIdx.{axis}"
-        if written == [block]:
-            return axis, True
-        if len(written) == 2 and thread in written:
-            other = next(each for each in written if each != thread).split("*")
-            if len(other) == 2 and block in other:
-                other.remove(block)
-                if other[0] == f"blockDim.{axis}" or other[0].isidentifier() or other[0].isdigit():
-                    return axis, False
-    return None
-
-
-def _terms(node: Node, sign: str) -> list[Node]:
-    """Operands of a chain of one operator."""
-    node = stripped(node)
-    if node.type == "binary_expression" and operator(node) == sign:
-        return _terms(field(node, "left"), sign) + _terms(field(node, "right"), sign)
-    return [node]
-
-
-def _factors(expression: Node) -> tuple[str, ...]:
-    return tuple(" ".join(text(each).split()) for each in _terms(expression, "*"))
-
-
-def _quotient(
-    value: Node, direct: Mapping[str, _Index], digits: list[_Digit]
-) -> tuple[str, tuple[str, ...], str] | None:
-    """Root, divisors and modulus of a digit of a linear index."""
-    node = stripped(value)
-    if node.type == "identifier":
-        known = next((each for each in digits if each.name == text(node)), None)
-        if known is not None:
-            return None if known.modulus else (known.root, known.divisors, "")
-        return (text(node), (), "") if text(node) in direct else None
-    if text(node) in _BLOCKS:
-        return text(node), (), ""
-    if node.type != "binary_expression" or operator(node) not in ("/", "%"):
-        return None
-    left = _quotient(field(node, "left"), direct, digits)
-    if left is None or left[2]:
-        return None
-    right = field(node, "right")
-    if identifiers(right) & (set(direct) | {each.name for each in digits}):
-        return None
-    if operator(node) == "/":
-        return left[0], (*left[1], *_factors(right)), ""
-    return left[0], left[1], "*".join(_factors(right))
-
-
-def _is_exit(statement: Node) -> bool:
-    if statement.type != "if_statement" or statement.child_by_field_name("alternative") is not None:
-        return False
-    inner = field(statement, "consequence")
-    if inner.type == "compound_statement":
-        children = named(inner)
-        return len(children) == 1 and children[0].type == "return_statement"
-    return inner.type == "return_statement"
-
-
-def _require_position_free(body: list[Node]) -> None:
+def _require_position_free(body: list[Node], aliases: set[str]) -> None:
     for statement in body:
         for node in walk(statement):
-            if node.type == "identifier" and text(node) in _POSITIONS:
+            if node.type == "identifier" and text(node) in _POSITIONS | aliases:
                 raise NotUnderstood(f"{text(node)} is used inside the computation")
             if text(node) == "__shared__":
                 raise NotUnderstood("threads share memory")
@@ -329,7 +100,7 @@ def _require_position_free(body: list[Node]) -> None:
                 raise NotUnderstood(f"{node.type} inside the computation")
 
 
-def _assemble(kernel: Kernel, launch: Launch, read: _Reading) -> Nest:
+def _assemble(kernel: Kernel, launch: Launch, read: Reading) -> Nest:
     if not read.direct:
         raise NotUnderstood("no thread index")
     nest = Nest(kernel, launch, (), ())
@@ -337,7 +108,7 @@ def _assemble(kernel: Kernel, launch: Launch, read: _Reading) -> Nest:
     linears: list[Linear] = []
     same: dict[int, str] = {}
     again: dict[int, Node] = {}
-    for axis in _AXES:
+    for axis in AXES:
         names = [name for name, index in read.direct.items() if index.axis == axis]
         if len(names) > 1:
             raise NotUnderstood(f"two indices along {axis}")
@@ -355,17 +126,17 @@ def _assemble(kernel: Kernel, launch: Launch, read: _Reading) -> Nest:
     return Nest(kernel, launch, tuple(dims), (*again.values(), *read.body), tuple(linears), same)
 
 
-def _axis(name: str, read: _Reading, launch: Launch) -> Dim:
+def _axis(name: str, read: Reading, launch: Launch) -> Dim:
     index, grid = read.direct[name], dimensions(launch.grid)
     if name in read.extents:
         return Dim(name, index.type, read.extents[name])
-    if index.alone and len(grid) > _AXES.index(index.axis):
-        return Dim(name, index.type, f"extent_of_{name}", grid[_AXES.index(index.axis)])
+    if index.alone and len(grid) > AXES.index(index.axis):
+        return Dim(name, index.type, f"extent_of_{name}", grid[AXES.index(index.axis)])
     raise NotUnderstood(f"{name} has no bound")
 
 
 def _taken_apart(
-    nest: Nest, root: str, digits: list[_Digit], read: _Reading
+    nest: Nest, root: str, digits: list[Digit], read: Reading
 ) -> tuple[list[Dim], Linear, list[Node]]:
     """The dimensions that an index is taken apart into, and declarations of other parts of it."""
     index, grid = read.direct[root], dimensions(nest.launch.grid)
@@ -384,8 +155,8 @@ def _taken_apart(
     if size:
         linear = Linear(root, index.type, size, inner, names)
         dims[-1] = replace(dims[-1], extent=f"({size}) / ({inner})")
-    elif index.alone and len(grid) > _AXES.index(index.axis):
-        size = grid[_AXES.index(index.axis)]
+    elif index.alone and len(grid) > AXES.index(index.axis):
+        size = grid[AXES.index(index.axis)]
         linear = Linear(root, index.type, size, inner, names, grid=True)
         outermost = f"({size}) / ({nest.on_host(inner)})"
         dims[-1] = replace(dims[-1], extent=f"extent_of_{names[-1]}", grid=outermost)
@@ -398,7 +169,7 @@ def _taken_apart(
     return dims, linear, again
 
 
-def _same(digits: list[_Digit], outermost: Dim, statements: list[Node]) -> dict[int, str]:
+def _same(digits: list[Digit], outermost: Dim, statements: list[Node]) -> dict[int, str]:
     """`i / width / height` within `i / width / height % channels`, where that is a dimension itself."""
     divisors = next((each.divisors for each in digits if each.name == outermost.name), None)
     found: dict[int, str] = {}
@@ -412,7 +183,7 @@ def _same(digits: list[_Digit], outermost: Dim, statements: list[Node]) -> dict[
     return found
 
 
-def _digits_in_order(digits: list[_Digit], size: str, used: set[str]) -> list[Dim]:
+def _digits_in_order(digits: list[Digit], size: str, used: set[str]) -> list[Dim]:
     """Digits as dimensions, each one's divisors the extents of those before it. A quotient that the body uses
     (`plane = i / width / height`) is the outermost; what is taken from it stays in the body."""
     dims: list[Dim] = []
