@@ -31,6 +31,7 @@ from evoengineer.report.stats import geometric_mean, paired_test
 SUITE = Path(evoengineer.__file__).parent / "suites" / "kernels91"
 WEAK = 0.65  # share of the speed of light below which a baseline leaves something to find
 _WEAK_PROBLEMS, _PRODUCTS, _OUTSIDE = 44, 16, 20  # that bars are over
+_JUDGE_SEED = 0  # the same for all runs: a text that one has judged is known to the others
 _NAME = re.compile(r"(?P<problem>.+?)-(?P<budget>\d+-\d+)-s(?P<seed>\d+)(?P<control>-random)?")
 
 
@@ -66,7 +67,7 @@ def measure(
     name = f"{problem.replace('/', '-')}-{trials}-{tune}-s{seed}" + ("-random" if random else "")
     settings = new_settings({
         "problem": str(folder), "method": "free", "trials": trials, "tune": tune, "seed": seed,
-        "judge_workers": workers,
+        "judge_workers": workers, "judge_seed": _JUDGE_SEED,
     })  # fmt: skip
     with Archive(archive) as opened:
         known = {each.run.id: each.run.status for each in reading.summaries(opened)}

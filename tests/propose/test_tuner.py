@@ -36,6 +36,49 @@ def test_counts_of_outputs_and_blocks_need_not_be_powers_of_two() -> None:
     assert not any(value % 3 == 0 for value in values["ROW_THREADS"])
 
 
+def test_a_size_of_another_kind_can_be_halved_and_doubled() -> None:
+    (knob,) = knobs("constexpr int ROW_THREADS = 22;\n")
+    assert knob.values == (11, 22, 44)
+
+
+FALLBACK = """
+constexpr int OLD_THREADS = 128;
+constexpr int RUN_TILED_THREADS = 64;
+constexpr int RUN_TILED_ASSUMED_1 = 16;
+__global__ void run(float* y) { __shared__ float part[OLD_THREADS]; }
+__global__ void run_tiled(float* y) {}
+void forward() {
+    const int threads = 256;
+    const int blocks = (n + threads - 1) / threads;
+    if (n % 4 == 0) {
+        run_tiled<<<n, RUN_TILED_THREADS>>>(y);
+    } else {
+        run<<<blocks, threads>>>(y);
+    }
+}
+"""
+
+
+def test_sizes_of_a_fallback_and_of_the_problem_are_no_knobs() -> None:
+    assert [knob.name for knob in knobs(FALLBACK)] == ["RUN_TILED_THREADS"]
+    used = FALLBACK.replace("run_tiled<<<n,", "run_tiled<<<blocks,")
+    assert [knob.name for knob in knobs(used)] == ["RUN_TILED_THREADS", "threads"]
+
+
+def test_the_tuner_goes_on_in_the_direction_that_paid() -> None:
+    text = "".join(f"constexpr int {name}_THREADS = 64;\n" for name in "ABCDEF")
+    tuner, best = Tuner(text, 100.0, 0), 100.0
+    asked = []
+    for _ in range(12):
+        (source,) = tuner.ask(1)
+        value = next(knob.value for knob in knobs(source) if knob.name == "C_THREADS")
+        asked.append(value)
+        tuner.tell(source, 100.0 - value / 10)
+        best = min(best, 100.0 - value / 10)
+    first = asked.index(128)
+    assert asked[first : first + 3] == [128, 256, 512], "no other knob is tried in between"
+
+
 def test_settings_change_the_values_and_nothing_else() -> None:
     changed = with_settings(TEXT, {"BLOCK_SIZE": 64, "ROW_ADJACENT": 0})
     assert changed == TEXT.replace("128\n", "64\n").replace("= true", "= false")

@@ -136,3 +136,22 @@ def test_few_evaluations_go_to_the_best_alone() -> None:
     again = replace(members[1], number=5, source=members[1].source.replace("= 8", "= 4"), time_us=10.5)
     assert [each.number for each in promising([*members, again], 5)] == [2]
     assert [each.number for each in promising([*members, again], 20)] == [2, 3, 1]
+
+
+def test_a_knob_that_decides_nothing_is_no_evaluation(tmp_path: Path) -> None:
+    """`RUN_EACH` is not read, so settings of it compile alike: they are neither judged nor counted."""
+
+    class Alike(KnobJudge):
+        def _build(self, source: str) -> Built:
+            built = super()._build(source)
+            threads = next(knob.value for knob in knobs(source) if knob.name == "RUN_THREADS")
+            return replace(built, build=f"{threads} threads")
+
+    proposer = Answers(lambda request: reply_text(KNOBS + kernel("k", time="knobs"), "k", "why"))
+    done = evolve(tmp_path, proposer, trials=1, judge=Alike(), options=LoopOptions(tune=6), method="free")
+    rows = done.archive.connection.execute(
+        "SELECT source FROM tunings JOIN kernels ON kernels.id = tunings.kernel"
+    )
+    turned = [{knob.name: knob.value for knob in knobs(source)}["RUN_THREADS"] for (source,) in rows]
+    assert len(turned) == len(set(turned)) >= 4
+    assert 256 not in turned

@@ -1,19 +1,21 @@
 """Tuner: which setting of a kernel's knobs to try next. A greedy local search with a seed.
 
 From the best setting so far it tries neighbours: one knob a step up or down, or two at once in opposite directions
-(larger blocks of smaller tiles). When no neighbour is left untried, it draws settings at random. Settings that
+(larger blocks of smaller tiles). Moves that have paid come first, those that cost time last. When no neighbour is left
+untried, it draws settings at random. Settings that
 violate the text's own assertions are never tried. The spaces are small, ordered and full of constraints, and some
 twenty evaluations are all there is: a model of the whole space, as Optuna's samplers build, has no time to pay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from evoengineer.propose.syntax.knobs import Knob, allowed, knobs, with_settings
 
 Setting = tuple[tuple[str, int], ...]  # of all knobs, by name
+Move = tuple[str, bool]  # a knob, and whether it was turned up
 _DRAWS = 200
 
 
@@ -29,6 +31,8 @@ class Tuner:
         self._best: Setting = tuple((knob.name, knob.value) for knob in self.knobs)
         self._best_us = time_us
         self._asked = {self._best}
+        self._moved: dict[str, tuple[Move, ...]] = {}  # what was turned to get each text
+        self._worth: dict[Move, float] = {}  # how much faster a move made the best setting, at its latest try
 
     def ask(self, count: int) -> list[str]:
         """Up to so many texts that differ from all earlier ones in their settings; none when all are tried."""
@@ -41,6 +45,10 @@ class Tuner:
             if text in self._known:
                 continue
             self._known.add(text)
+            best = dict(self._best)
+            self._moved[text] = tuple(
+                (name, value > best[name]) for name, value in setting if value != best[name]
+            )
             asked.append(text)
             if len(asked) == count:
                 break
@@ -48,6 +56,8 @@ class Tuner:
 
     def tell(self, source: str, time_us: float | None) -> None:
         """The time of a text that was asked for; None when it was not valid."""
+        for move in self._moved.get(source, ()):
+            self._worth[move] = -1.0 if time_us is None else self._best_us / time_us - 1
         if time_us is not None and time_us < self._best_us:
             self._best = tuple((knob.name, knob.value) for knob in knobs(source))
             self._best_us = time_us
@@ -57,20 +67,27 @@ class Tuner:
 
     def _candidates(self) -> Iterator[Setting]:
         best = dict(self._best)
-        moves = [(knob, value) for knob in self.knobs for value in _steps(knob, best[knob.name])]
-        near = [{**best, knob.name: value} for knob, value in moves]
-        self._random.shuffle(near)
+        moves = [(knob.name, value) for knob in self.knobs for value in _steps(knob, best[knob.name])]
+        near = [(move,) for move in moves]
         pairs = [
-            {**best, up.name: larger, down.name: smaller}
-            for up, larger in moves
-            for down, smaller in moves
-            if up.name != down.name and larger > best[up.name] and smaller < best[down.name]
+            (up, down)
+            for up in moves
+            for down in moves
+            if up[0] != down[0] and up[1] > best[up[0]] and down[1] < best[down[0]]
         ]
-        self._random.shuffle(pairs)
-        for settings in near + pairs:
-            yield tuple(settings.items())
+        for turned in (*self._promising(near), *self._promising(pairs)):
+            yield tuple({**best, **dict(turned)}.items())
         for _ in range(_DRAWS if self.knobs else 0):
             yield tuple((knob.name, self._random.choice(knob.values)) for knob in self.knobs)
+
+    def _promising(self, turns: Sequence[tuple[tuple[str, int], ...]]) -> list[tuple[tuple[str, int], ...]]:
+        """In the order in which they should be tried; chance decides between moves of which nothing is known."""
+        best = dict(self._best)
+
+        def worth(turn: tuple[tuple[str, int], ...]) -> float:
+            return sum(self._worth.get((name, value > best[name]), 0.0) for name, value in turn)
+
+        return sorted(self._random.sample(turns, len(turns)), key=lambda turn: -worth(turn))
 
 
 def _steps(knob: Knob, value: int) -> list[int]:

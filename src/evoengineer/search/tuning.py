@@ -6,12 +6,13 @@ pairs, whatever the number of workers, so that a run with a seed is repeatable.
 
 Promising are the fastest kernels that differ in more than their settings: the best with one size is not always the
 best with its own best size. Each gets a few evaluations, and the rest goes to the one that is ahead then. A text
-that the run has judged before is not evaluated, and one that compiles to known machine code is not judged again.
+that the run has judged before is not evaluated, and one that compiles to known machine code is no evaluation: a knob
+that decides nothing costs a compilation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from evoengineer.judge.protocol import Built, Judge
@@ -24,6 +25,9 @@ from evoengineer.search.records import Member, Tuned
 _AT_ONCE = 2
 _MOST = 3  # kernels that are turned
 _FIRST = 4  # evaluations of each before the one that is ahead gets the rest
+_MOST_REPEATED = (
+    4  # settings that compile to known machine code, for every evaluation, before the rest is given up
+)
 _NEAR = 1.3  # times of promising kernels, over the best
 
 
@@ -66,14 +70,9 @@ def tune(
         _Contestant(member, seed, asked, journal.tunings(member.number))
         for member in promising(members, count)
     ]
-    verdicts = {
-        each.verdict.build: each.verdict
-        for contestant in contest
-        for each in contestant.earlier.values()
-        if each.verdict.build
-    }
-    spent = 0
-    while spent < count and not stopped():
+    times = _known_times(judge, contest)
+    spent = repeated = 0
+    while spent < count and repeated < _MOST_REPEATED * count and not stopped():
         able = [each for each in contest if not each.exhausted]
         if not able:
             break
@@ -81,31 +80,51 @@ def tune(
         chosen = beginners[0] if beginners else min(able, key=lambda each: each.best.time_us)
         sources = chosen.tuner.ask(min(_AT_ONCE, count - spent))
         chosen.exhausted = not sources
-        fresh = [source for source in sources if source not in chosen.earlier]
-        found = _verdicts(judge, fresh, verdicts)
+        found = _verdicts(judge, [source for source in sources if source not in chosen.earlier], times)
         for source in sources:
-            spent += 1
-            _settle(chosen, source, found, journal, on_tuned)
+            result = found.get(source)
+            if isinstance(result, Verdict) or source in chosen.earlier:
+                spent += 1
+                _settle(chosen, source, result, journal, on_tuned)
+            else:
+                repeated += 1
+                chosen.tuner.tell(source, times[result or ""])
     return min((each.best for each in contest), key=lambda each: each.time_us, default=None)
+
+
+def _known_times(judge: Judge, contest: Iterable[_Contestant]) -> dict[str, float | None]:
+    """Times by machine code: of the kernels themselves, and of settings that were evaluated before."""
+    times: dict[str, float | None] = {}
+    for each in contest:
+        times[judge.build(each.member.source).result().build] = each.member.time_us
+        for tuned in each.earlier.values():
+            if tuned.verdict.build:
+                times[tuned.verdict.build] = _time_of(tuned.verdict)
+    return times
+
+
+def _time_of(verdict: Verdict) -> float | None:
+    return None if verdict.timing is None else verdict.timing.time_us
 
 
 def _settle(
     chosen: _Contestant,
     source: str,
-    verdicts: Mapping[str, Verdict],
+    verdict: Verdict | str | None,
     journal: Journal,
     on_tuned: Callable[[Tuned], None],
 ) -> None:
     chosen.place += 1
     tuned = chosen.earlier.get(source)
     if tuned is None:
+        assert isinstance(verdict, Verdict)
         turned = changed_settings(chosen.member.source, source)
         words = ", ".join(f"{name} = {value}" for name, value in turned.items())
-        tuned = Tuned(chosen.member.number, chosen.place, source, verdicts[source], words)
+        tuned = Tuned(chosen.member.number, chosen.place, source, verdict, words)
         journal.tuned(tuned)
         journal.flush()
     timing = tuned.verdict.timing
-    chosen.tuner.tell(source, None if timing is None else timing.time_us)
+    chosen.tuner.tell(source, _time_of(tuned.verdict))
     if timing is not None and timing.interval_us[1] < chosen.best.interval_us[0]:
         chosen.best = replace(
             chosen.best,
@@ -118,20 +137,21 @@ def _settle(
     on_tuned(tuned)
 
 
-def _verdicts(judge: Judge, sources: list[str], known: dict[str, Verdict]) -> dict[str, Verdict]:
-    """Compiled side by side first; settings that compile alike are judged once. `known` are verdicts by machine
-    code, to which the new ones are added."""
+def _verdicts(judge: Judge, sources: list[str], times: dict[str, float | None]) -> dict[str, Verdict | str]:
+    """Verdicts by text, or the machine code of a text whose time is known. Texts are compiled side by side first, and
+    those that compile alike are judged once. The new times are added."""
     builds: list[Built] = [future.result() for future in [judge.build(source) for source in sources]]
-    first = {built.build: source for source, built in reversed(list(zip(sources, builds, strict=True)))}
-    under_way = {
-        source: judge.judge(source)
-        for source, built in zip(sources, builds, strict=True)
-        if built.verdict is None and first[built.build] == source and built.build not in known
-    }
-    for source, future in under_way.items():
-        verdict = future.result()
-        known[next(build for build, other in first.items() if other == source)] = verdict
-    return {
-        source: built.verdict if built.verdict is not None else known[built.build]
-        for source, built in zip(sources, builds, strict=True)
-    }
+    found: dict[str, Verdict | str] = {}
+    under_way = {}
+    for source, built in zip(sources, builds, strict=True):
+        if built.verdict is not None:
+            found[source] = built.verdict
+        elif built.build in times:
+            found[source] = built.build
+        else:
+            times[built.build] = None
+            under_way[source] = built.build, judge.judge(source)
+    for source, (build, future) in under_way.items():
+        verdict = found[source] = future.result()
+        times[build] = _time_of(verdict)
+    return found

@@ -18,6 +18,7 @@ from evoengineer.propose.fake_script import reply_text
 from evoengineer.propose.protocol import Asked, Estimate, ProposerError, Reply, Request, Tried
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
 from evoengineer.propose.rewriter.choice import ranked
+from evoengineer.propose.syntax.plain import plain
 
 _DRAWS = 24  # changes of one rewrite that are looked at before another is tried
 
@@ -126,7 +127,7 @@ class Rewriter:
         for rewrite in order:
             if rewrite.fresh and not fresh:
                 continue
-            source = request.baseline or parent if rewrite.fresh else parent
+            source = plain(request.baseline or parent if rewrite.fresh else parent)
             before = _identity(source)
             for count, change in enumerate(rewrite.changes(source, task, random)):
                 after = _identity(change.source)

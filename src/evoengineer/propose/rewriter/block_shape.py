@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from random import Random
 
 from evoengineer.propose.rewriter.change import Change, Task, shuffled
+from evoengineer.propose.syntax.indices import axis_of
 from evoengineer.propose.syntax.kernels import Kernel, dimensions, fresh_name, kernels, only_launch
-from evoengineer.propose.syntax.nest import axis_of
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, named, text, walk
 
 _LINES = ((64, 1), (128, 1), (256, 1), (512, 1), (1024, 1))

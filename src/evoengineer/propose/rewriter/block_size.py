@@ -36,9 +36,16 @@ class BlockSize:
         for pattern in (self._DEFINITION, self._VARIABLE, self._LAUNCH):
             for match in pattern.finditer(source):
                 present = int(match[2])
-                if present not in _SIZES:
+                if present not in _SIZES or _is_written_again(source, match, present):
                     continue
                 for size in _SIZES:
                     if size != present:
                         changed = source[: match.start(2)] + str(size) + source[match.end(2) :]
                         yield Change(f"block of {size}", changed)
+
+
+def _is_written_again(source: str, match: re.Match[str], present: int) -> bool:
+    """Whether the number, or one less, stands at another place, such as the grid's `(n + 255) / 256`: a block of
+    another size would then leave something out."""
+    rest = source[: match.start(2)] + source[match.end(2) :]
+    return re.search(rf"\b(?:{present}|{present - 1})\b", rest) is not None

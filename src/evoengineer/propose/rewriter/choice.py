@@ -2,7 +2,8 @@
 
 An arm has paid when its kernel was valid and faster than its parent. Each proposal draws a chance of success for
 every arm from what is known so far (Thompson sampling) and takes the arm with the largest product of chance, prior
-weight and fit to the parent's bottlenecks. All draws come from the run's seed and the proposal's number.
+weight and fit to the parent's bottlenecks. A weight says what an arm promises before it was tried, so it fades with
+every try. All draws come from the run's seed and the proposal's number.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from random import Random
 from evoengineer.propose.protocol import Tried
 from evoengineer.propose.rewriter.change import Rewrite
 
+_PATIENCE = 3  # tries after which half of a weight's order of magnitude is left
 _PAID = 1.005  # gain over the parent from which a rewrite counts as a success
 
 
@@ -34,7 +36,7 @@ def ranked(
             )  # a kernel that is not valid is worse than a slow one
     score = {
         rewrite.name: random.betavariate(wins[rewrite.name], losses[rewrite.name])
-        * rewrite.weight
+        * rewrite.weight ** (1 / (1 + (wins[rewrite.name] + losses[rewrite.name] - 2) / _PATIENCE))
         * _fit(rewrite, bottlenecks)
         for rewrite in rewrites
     }

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from evoengineer.propose.rewriter.widening import STEP, Loop
-from evoengineer.propose.syntax.tree import field, named, operator, parse, render, stripped, text, walk
+from evoengineer.propose.syntax.tree import expression, field, named, operator, render, stripped, text
 
 PADDING = 4  # elements after each row: writes along the rows hit different banks, and rows stay aligned
 _WIDE = {"float": "float4", "int": "int4", "unsigned": "uint4", "unsigned int": "uint4"}
@@ -188,12 +188,12 @@ class Operand:
             f"{self.loop.name}_at": f"static_cast<{self.loop.type}>({counter})",
             f"{side.dim}_at": f"static_cast<{side.type}>({index})",
         }
-        return render(_value(self.address), values)
+        return render(expression(self.address), values)
 
 
 def has_unit_stride(address: str, name: str) -> bool:
     """Whether the place in memory moves by one element with this name."""
-    load = _value(address)
+    load = expression(address)
     pieces = [field(load, "argument")]
     if load.type == "subscript_expression":
         pieces += named(load)[1:]
@@ -202,7 +202,7 @@ def has_unit_stride(address: str, name: str) -> bool:
 
 def is_affine(address: str, names: set[str]) -> bool:
     """Whether the place in memory is a sum in which each of the names has a factor that depends on neither."""
-    load = _value(address)
+    load = expression(address)
     pieces = [field(load, "argument")]
     if load.type == "subscript_expression":
         pieces += named(load)[1:]
@@ -231,11 +231,6 @@ def _degree(node: Node, names: set[str]) -> int:
     if node.type in ("parenthesized_expression", "subscript_argument_list", "argument_list"):
         return max(inner)
     return _NEVER
-
-
-def _value(expression: str) -> Node:
-    tree = parse(f"auto v = {expression};").root_node
-    return field(next(each for each in walk(tree) if each.type == "init_declarator"), "value")
 
 
 def _sum(node: Node) -> list[Node]:

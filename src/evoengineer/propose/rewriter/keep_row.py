@@ -20,6 +20,7 @@ from tree_sitter import Node
 from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.rewriter.one_pass import in_one_pass
 from evoengineer.propose.rewriter.row_printing import STEP, constants, reduction_function, rows_in, statement
+from evoengineer.propose.rewriter.warp_per_row import by_rows
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import statements_of, target_of
 from evoengineer.propose.syntax.host import host_values
@@ -70,6 +71,7 @@ class KeepRow:
                 continue
             yield from _of_blocks(source, kernel, values)
             yield from _of_threads(source, kernel, values)
+            yield from _of_threads_as_blocks(source, kernel, values)
 
 
 def _of_blocks(source: str, kernel: Kernel, values: Mapping[str, int]) -> Iterator[Change]:
@@ -91,6 +93,18 @@ def _of_blocks(source: str, kernel: Kernel, values: Mapping[str, int]) -> Iterat
                 yield Change(words, printer.text(threads, each))
             except NotUnderstood:
                 continue
+
+
+def _of_threads_as_blocks(source: str, kernel: Kernel, values: Mapping[str, int]) -> Iterator[Change]:
+    """A thread per row as a block per row first, where rows are long enough for it."""
+    try:
+        changed = by_rows(source, kernel, _THREADS[1], warps=False)
+    except NotUnderstood:
+        return
+    known = {each.name for each in kernels(source)}
+    for each in kernels(changed):
+        if each.name not in known:
+            yield from _of_blocks(changed, each, values)
 
 
 class _Blocks:

@@ -18,7 +18,7 @@ from evoengineer.propose.rewriter.filling import PADDING, Side, has_unit_stride
 from evoengineer.propose.rewriter.staging import definitions_of, resolved
 from evoengineer.propose.rewriter.widening import STEP, Loop, Widening, counted
 from evoengineer.propose.syntax.dependence import condition_of, ends_iteration, is_load, is_target
-from evoengineer.propose.syntax.tree import NotUnderstood, field, identifiers, named, parse, text, walk
+from evoengineer.propose.syntax.tree import NotUnderstood, expression, field, identifiers, named, text, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Preloading:
         varying = {side.dim for side in sides} | {loop.name for loop in loops}
         replaced = {name: f"{name}_at" for name in varying}
         address = resolved(load, replaced, definitions, self.widening, 0)
-        used = identifiers(parse(f"auto v = {address};").root_node)
+        used = identifiers(expression(address))
         loops = tuple(loop for loop in loops if f"{loop.name}_at" in used)
         if not loops:
             return None
@@ -84,8 +84,9 @@ class Preloading:
         """The loops around a load, from outside; each must run the same way for all outputs."""
         nest = self.widening.nest
         around: list[Node] = []
+        top = {each.id for each in nest.body}
         node = load.parent
-        while node is not None and node != nest.kernel.body:
+        while node is not None and (not around or around[-1].id not in top):
             around.append(node)
             node = node.parent
         parameters = {each.name for each in nest.kernel.parameters if not each.is_pointer}

@@ -51,6 +51,8 @@ _PLANES = (
     (16, 16, 1, 1, 8),
 )
 _LINES = ((256, 4), (256, 2), (128, 4), (256, 8))
+# Threads along the second dimension, and outputs of each, where operands are turned in tiles of 32 along the first.
+_TURNED = ((8, 4), (4, 8), (16, 2), (32, 1), (8, 8))
 _WARP = 32
 _OUTPUTS = 4096  # of a block that reads operands often enough
 _READY = 1.15  # planes of the list are taken as they are where no more than this is computed for an output
@@ -77,6 +79,10 @@ def schedules(
         other: _SMALL_SQUARES if uneven else _fitted_squares(known, fastest, other, multiprocessors)
         for other in others[:2]
     }
+    if not _has_loop(nest):
+        for dim in nest.dims[1:]:
+            for along, each in _TURNED:
+                yield Schedule((Split(fastest, 32, 1), Split(dim.name, along, each)), turned=True)
     for other in others[:2]:
         yield from _squares(squares[other], fastest, other, (16, 8))
         second = nest.dims[1].name

@@ -79,7 +79,7 @@ def _declared(node: Node) -> Node:
 
 def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
     """The text with the sum in parts, and the name of the kernel that computes them."""
-    if nest.linear is not None or any(dim.grid for dim in nest.dims) or "blockIdx.z" in source:
+    if nest.linears or any(dim.grid for dim in nest.dims) or "blockIdx.z" in source:
         raise NotUnderstood("no axis of the grid is free")
     printer = _Printer(source, nest)
     definition, statement = nest.kernel.definition, nest.launch.statement

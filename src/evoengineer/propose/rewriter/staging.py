@@ -19,11 +19,11 @@ from evoengineer.propose.syntax.dependence import condition_of, ends_iteration, 
 from evoengineer.propose.syntax.nest import Nest
 from evoengineer.propose.syntax.tree import (
     NotUnderstood,
+    expression,
     field,
     identifiers,
     named,
     operator,
-    parse,
     render,
     text,
     walk,
@@ -79,14 +79,14 @@ class Staging:
         """The conditions around the loop that differ between outputs, which the block's threads will have to pass
         together; None where they cannot come to the loop together."""
         branches: list[Node] = []
+        top = {each.id for each in self.nest.body}
         inner, outer = node, node.parent
-        while outer is not None and outer != self.nest.kernel.body:
+        # What is around the computation as a whole, such as its guard, is no longer there.
+        while outer is not None and outer != self.nest.kernel.body and inner.id not in top:
             if outer.type == "if_statement" and outer.id in widening.branches:
                 branches.append(outer)
             elif outer.type == "if_statement" and widening.dims_of(condition_of(outer)):
-                # the guard around the whole computation is no longer there
-                whole = inner in self.nest.body or outer.parent == self.nest.kernel.body
-                return branches if whole else None
+                return None
             if outer.type == "for_statement":
                 header = [each for each in named(outer) if each != field(outer, "body")]
                 if widening.dims_of(*header):
@@ -109,7 +109,7 @@ class Staging:
             return None
         replaced = {loop.name: f"{loop.name}_at", **{name: f"{name}_at" for name in known}}
         address = resolved(load, replaced, definitions, widening, 0)
-        if f"{loop.name}_at" not in identifiers(parse(f"auto v = {address};").root_node):
+        if f"{loop.name}_at" not in identifiers(expression(address)):
             return None
         return kind, sides, address
 
@@ -229,8 +229,7 @@ class Staging:
         definitions = definitions_of(self.nest)
         names = {side.dim: f"{side.dim}_at" for side in sides}
         plain = resolved(bound, names, definitions, widening, 0)
-        tree = parse(f"auto v = {plain};").root_node
-        value = field(next(each for each in walk(tree) if each.type == "init_declarator"), "value")
+        value = expression(plain)
         for each in walk(value):
             if each.type == "binary_expression" and operator(each) not in ("+", "-", "*"):
                 raise NotUnderstood(f"the bound {text(bound)}")
@@ -351,8 +350,7 @@ def resolved(
             continue
         if not definition:
             raise NotUnderstood(f"{name} changes on the way")
-        value = parse(f"auto v = {definition};").root_node
-        inner = field(next(each for each in walk(value) if each.type == "init_declarator"), "value")
+        inner = expression(definition)
         keep = {**replaced, name: name} if parameter is not None else replaced
         names[name] = resolved(inner, keep, definitions, widening, depth + 1)
     return render(node, names)

@@ -14,6 +14,7 @@ from math import prod
 from evoengineer.propose.rewriter.filling import Side
 from evoengineer.propose.rewriter.preloading import Preloading
 from evoengineer.propose.rewriter.staging import Staging
+from evoengineer.propose.rewriter.turning import Turning
 from evoengineer.propose.rewriter.widening import STEP, Coarse, Widening
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, is_load, is_target, target_of
@@ -25,6 +26,7 @@ from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, 
 _SHARED_BYTES = 49152  # that a block may have without asking
 _RESIDENT_THREADS = 512  # of a multiprocessor, to hide latency with
 _REGISTERS = 65536
+_REGISTERS_BESIDES = 24  # of a thread, at least, besides its sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Schedule:
     ahead: bool = True  # the next step is loaded while the present one is computed
     wide: bool = True  # operands are loaded four elements at a time where addresses allow it
     assumed: tuple[tuple[str, int], ...] = ()  # parameters with the values that a special version is made for
+    turned: bool = False  # bring operands that lie the other way round to shared memory first
     preload: bool = False  # bring operands that the threads of a warp share to shared memory, whole
     parts: int = 1  # blocks that share a long sum, for a second kernel to add up
     resident: int = 0  # blocks that a multiprocessor must have registers for; 0 leaves that to the compiler
@@ -66,6 +69,7 @@ class Schedule:
         staged = f", operands staged {self.step} at a time" if self.step else ""
         staged += f", in {self.parts} parts" if self.parts > 1 else ""
         staged += ", shared operands preloaded" if self.preload else ""
+        staged += ", operands turned in shared memory" if self.turned else ""
         staged += f", {self.resident} blocks at a time" if self.resident else ""
         special = "".join(f", {name} = {value}" for name, value in self.assumed)
         return f"blocks of {tile}, {each} per thread{staged}{special}"
@@ -74,8 +78,7 @@ class Schedule:
 def analysed(source: str, nest: Nest) -> Dependence:
     """Dependence of the nest's variables, or why it cannot be tiled."""
     indices: dict[str, Dims] = {dim.name: frozenset({dim.name}) for dim in nest.dims}
-    if nest.linear is not None:
-        indices[nest.linear.name] = frozenset(indices)
+    indices |= {linear.name: frozenset(linear.dims) for linear in nest.linears}
     changed = {text(target) for part in nest.body for node in walk(part) if (target := target_of(node))}
     constants = {each.name for each in nest.kernel.parameters if not each.is_pointer} - changed
     found = dependence(nest.body, indices, pure_functions(source), frozenset(constants), nest.same)
@@ -209,14 +212,20 @@ class _Printer:
                 written[place] = f"{each.type} __restrict__ {each.name}"
         return ", ".join(written + [f"int {dim.extent}" for dim in self.nest.dims if dim.grid])
 
+    def _may_be_apart(self, side: Split) -> bool:
+        """Whether it is a question where a thread's outputs lie. Staged operands are read in runs in any case."""
+        return not self.schedule.step and side.each > 1 and side.threads > 1
+
     def _constants(self) -> str:
         lines = []
         for side in self.schedule.sides:
             lines += [
                 f"constexpr int {self.constant(side.dim, 'THREADS')} = {side.threads};\n",
                 f"constexpr int {self.constant(side.dim, 'EACH')} = {side.each};\n",
-                f"constexpr bool {self.constant(side.dim, 'ADJACENT')} = {str(side.adjacent).lower()};\n",
             ]
+            if self._may_be_apart(side):
+                adjacent = str(side.adjacent).lower()
+                lines.append(f"constexpr bool {self.constant(side.dim, 'ADJACENT')} = {adjacent};\n")
         if self.schedule.step:
             lines.append(f"constexpr int {self.stem}_STEP = {self.schedule.step};\n")
             lines.append(f"constexpr bool {self.stem}_AHEAD = {str(self.schedule.ahead).lower()};\n")
@@ -227,10 +236,10 @@ class _Printer:
         for side in self.schedule.sides:
             threads, each = self.constant(side.dim, "THREADS"), self.constant(side.dim, "EACH")
             lines.append(f"constexpr int {self.constant(side.dim, 'TILE')} = {threads} * {each};\n")
-            adjacent, run = self.constant(side.dim, "ADJACENT"), self.constant(side.dim, "RUN")
-            # Staged operands are read in runs that a thread loads at once and neighbours without conflicts.
-            longest = f"({each} % 4 == 0 ? 4 : {each} % 2 == 0 ? 2 : {each})" if self.schedule.step else each
-            lines.append(f"constexpr int {run} = {adjacent} ? {longest} : 1;\n")
+            run = f"{self.constant(side.dim, 'ADJACENT')} ? {each} : 1" if self._may_be_apart(side) else each
+            if self.schedule.step:  # operands are read in runs that a thread loads at once, without conflicts
+                run = f"{each} % 4 == 0 ? 4 : {each} % 2 == 0 ? 2 : {each}" if side.adjacent else "1"
+            lines.append(f"constexpr int {self.constant(side.dim, 'RUN')} = {run};\n")
         if self.schedule.step and len(self.sides) == 2:
             second = [self.constant(dim.name, "THREADS") for dim in self.nest.dims if dim.name in self.sides][
                 1
@@ -243,6 +252,9 @@ class _Printer:
             f'static_assert({self.threads} >= 32 && {self.threads} <= 1024, "threads of a block");\n',
             f'static_assert({each} <= 128, "outputs of a thread");\n',
         ]
+        if self.schedule.resident:
+            needed = f"{self.threads} * {self.stem}_RESIDENT * ({each} + {_REGISTERS_BESIDES})"
+            lines.append(f'static_assert({needed} <= {_REGISTERS}, "registers of a multiprocessor");\n')
         numbers = {name: place for place, (name, _) in enumerate(self.schedule.assumed, 1)}
         for group in dict.fromkeys(self.found.groups.values()):
             if group.dim in self.sides and group.size in numbers:  # else only the launch can tell
@@ -270,6 +282,10 @@ class _Printer:
         if self.schedule.preload:
             self.preloading = Preloading(widening, self._staged_sides(), self.threads)
             self.prologue = self.preloading.prologue()
+        if self.schedule.turned:
+            turning = Turning(widening, self._staged_sides(), self.threads)
+            self.prologue = turning.prologue()
+            self.shared += turning.bytes
         printed = widening.body()
         if stager is not None and not self.shared:
             raise NotUnderstood("no operand to stage")
@@ -377,10 +393,11 @@ class _Printer:
             size = self.constant(dim.name, "TILE") if dim.name in self.sides else "1"
             extent = f"static_cast<int64_t>({dim.grid or nest.on_host(dim.extent)})"
             tiles.append(f"(({extent} + {size} - 1) / {size})" if size != "1" else extent)
-            if dim.type != "int" and not nest.linear and not dim.grid:
+            if dim.type != "int" and not nest.linears and not dim.grid:
                 tests.append(f"{nest.on_host(dim.extent)} < (1LL << 31)")
-        if nest.linear is not None:
-            size, inner = nest.on_host(nest.linear.size), nest.on_host(nest.linear.inner)
+        for linear in nest.linears:
+            size = f"({linear.size})" if linear.grid else nest.on_host(linear.size)
+            inner = nest.on_host(linear.inner)
             tests += [f"{size} < (1LL << 31)", f"{size} % ({inner}) == 0"]
         for each in dict.fromkeys(self.found.groups.values()):
             if each.dim in self.sides:

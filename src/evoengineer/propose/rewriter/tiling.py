@@ -12,6 +12,7 @@ from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.rewriter.schedules import assumptions, schedules
 from evoengineer.propose.rewriter.splitting import split, sum_of
 from evoengineer.propose.rewriter.tile import Schedule, analysed, tiled
+from evoengineer.propose.rewriter.turning import along_stores
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import Dependence
 from evoengineer.propose.syntax.host import host_values
@@ -77,7 +78,7 @@ def _next(
 
 @lru_cache(maxsize=16)
 def _analysis(source: str, name: str) -> tuple[Nest, Dependence]:
-    nest = nest_of(source, next(each for each in kernels(source) if each.name == name))
+    nest = along_stores(nest_of(source, next(each for each in kernels(source) if each.name == name)))
     return nest, analysed(source, nest)
 
 
@@ -108,7 +109,9 @@ def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedu
         replace(schedule, wide=not (odd & {"", *(side.dim for side in schedule.sides)}))
         for _, schedule in sorted(ranked, key=lambda each: each[0])
     ]
-    ordered = list(chain.from_iterable(map(_with_fewer_registers, plain)))
+    ways = [_with_fewer_registers(schedule) for schedule in plain]
+    # Both ways of the first tile tell what registers are worth; of the others one comes first, knobs can do the rest.
+    ordered = [*chain(*ways[:1]), *(each[-1] for each in ways[1:]), *chain(*(each[:-1] for each in ways[1:]))]
     if special:  # a version for these sizes hardly ever loses
         yield from (replace(schedule, assumed=special) for schedule in ordered)
     yield from ordered
@@ -129,10 +132,11 @@ class _Possible:
 
     def __init__(self, source: str, nest: Nest, dependence: Dependence) -> None:
         self.source, self.nest, self.dependence = source, nest, dependence
-        self._known: dict[tuple[bool, bool, tuple[str, ...]], bool] = {}
+        self._known: dict[tuple[bool, bool, bool, tuple[str, ...]], bool] = {}
 
     def __call__(self, schedule: Schedule) -> bool:
-        key = (schedule.step > 0, schedule.preload, tuple(side.dim for side in schedule.sides))
+        dims = tuple(side.dim for side in schedule.sides)
+        key = (schedule.step > 0, schedule.preload, schedule.turned, dims)
         if key not in self._known:
             try:
                 tiled(self.source, self.nest, self.dependence, schedule)

@@ -1,4 +1,4 @@
-"""A rewrite for kernels in which one thread walks along a row: let a warp walk along it.
+"""A rewrite for kernels in which one thread walks along a row: let a warp walk along it, or a block.
 
     int row = blockIdx.x * blockDim.x + threadIdx.x;        int row = (… ) / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;                                if (row >= rows) return;
@@ -7,8 +7,8 @@
                                                             sum += shuffles…
     y[row] = sum;                                           if (lane == 0) y[row] = sum;
 
-Neighbouring lanes then touch neighbouring addresses. Applied only when every outermost loop has this form and
-does nothing but add up, take maxima or minima, and store; anything else is left alone.
+Neighbouring lanes then touch neighbouring addresses. Applied only when every outermost loop counts by one and does
+nothing but add up, take maxima or minima, and store where its counter says; anything else is left alone.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from evoengineer.propose.rewriter.change import Change, Task
+from tree_sitter import Node
 
-_KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(?P<name>\w+)\s*\([^)]*\)\s*\{")
-_INDEX = re.compile(
-    r"(?P<type>(?:const\s+)?(?:int|unsigned|int64_t|long|size_t)\s+)(?P<row>\w+)\s*=\s*"
-    r"(?P<thread>blockIdx\.x\s*\*\s*blockDim\.x\s*\+\s*threadIdx\.x)\s*;"
-)
-_LOOP = re.compile(
-    r"for\s*\(\s*(?P<type>int|unsigned|int64_t|long|size_t)\s+(?P<i>\w+)\s*=\s*0\s*;\s*(?P=i)\s*<\s*(?P<n>[\w.]+)\s*;"
-    r"\s*(?:\+\+\s*(?P=i)|(?P=i)\s*\+\+|(?P=i)\s*\+=\s*1)\s*\)\s*"
-)
-_ADD = re.compile(r"^(?P<a>\w+)\s*\+=\s*(?P<e>.+)$", re.DOTALL)
-_EXTREME = re.compile(r"^(?P<a>\w+)\s*=\s*(?P<f>fmaxf|fminf|max|min)\(\s*(?P=a)\s*,.+\)$", re.DOTALL)
-_STORE = re.compile(r"^\w+\[[^=]*\]\s*(?:[-+*/]?=)(?!=)\s*.+$", re.DOTALL)
-_LOCAL = re.compile(r"^(?:const\s+)?(?:float|double|int|auto|scalar_t)\s+\w+\s*=\s*[^;]+$", re.DOTALL)
-_FORBIDDEN = ("__shared__", "__syncthreads", "__shfl", "atomic", "goto", "while")
+from evoengineer.propose.rewriter.change import Change, Task
+from evoengineer.propose.rewriter.row_printing import STEP, constants, reduction_function
+from evoengineer.propose.rewriter.widening import Loop, counted
+from evoengineer.propose.syntax.arithmetic import value_of
+from evoengineer.propose.syntax.dependence import dependence, is_load, target_of
+from evoengineer.propose.syntax.functions import pure_functions
+from evoengineer.propose.syntax.host import host_values
+from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
+from evoengineer.propose.syntax.nest import nest_of
+from evoengineer.propose.syntax.reductions import combination, squeezed
+from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, identifiers, text, walk
+
+_ZERO = re.compile(r"[-+]?0*\.?0*[fF]?$")
+_FEW_ROWS = 4096  # warps that it takes to fill a card
+_LEAVING = ("break_statement", "return_statement", "while_statement", "do_statement", "goto_statement")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,109 +48,222 @@ class WarpPerRow:
     )
     treats: tuple[str, ...] = ("uncoalesced", "small_grid", "latency_bound")
     weight: float = 4.0  # it changes more than a constant does
-    fresh: bool = False
+    fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        for match in _KERNEL.finditer(source):
-            end = _closing(source, match.end() - 1)
-            if end is None:
-                continue
-            body = _body(source[match.end() : end])
-            launch = re.compile(rf"(\b{match['name']}\s*<<<\s*)([^;]*?)(,\s*[^,;]+>>>)")
-            if body is None or not launch.search(source):
-                continue
-            changed = source[: match.end()] + body + source[end:]
-            yield Change("a warp per row", launch.sub(r"\1(\2) * 32\3", changed, count=1))
+        for kernel in kernels(source):
+            ways = [("a warp per row", 128, True), ("a block per row", 256, False)]
+            if _rows(source, kernel, task) * 2 <= _FEW_ROWS:
+                ways.reverse()
+            for what, threads, warps in ways:
+                try:
+                    yield Change(what, by_rows(source, kernel, threads, warps=warps))
+                except NotUnderstood:
+                    continue
 
 
-def _body(body: str) -> str | None:
-    """The kernel's body, changed; None where it is not understood."""
-    index = _INDEX.search(body)
-    others = body.replace(index[0], "", 1) if index else body
-    if (
-        index is None
-        or re.search(r"threadIdx|blockIdx|blockDim", others)
-        or any(w in body for w in _FORBIDDEN)
-    ):
-        return None
-    head = f"{index['type']}{index['row']} = ({index['thread']}) / 32;\n    const int lane_of_row = threadIdx.x % 32;"
-    text = body[: index.start()] + head
-    place = index.end()
-    found = False
-    for loop in _outer_loops(body, place):
-        start, inner_start, end = loop
-        header = _LOOP.match(body, start)
-        if header is None:
-            return None
-        results = _results(body[inner_start:end], body[:start])
-        if results is None:
-            return None
-        text += _guarded(body[place:start])
-        i = header["i"]
-        text += f"for ({header['type']} {i} = lane_of_row; {i} < {header['n']}; {i} += 32) "
-        text += body[inner_start:end] + "".join(_combined(name, how) for name, how in results.items())
-        place, found = end, True
-    return text + _guarded(body[place:]) if found else None
+def _rows(source: str, kernel: Kernel, task: Task) -> int:
+    try:
+        nest = nest_of(source, kernel)
+        return value_of(nest.on_host(nest.dims[0].extent), host_values(nest.launch, task.arguments))
+    except NotUnderstood:
+        return _FEW_ROWS
 
 
-def _outer_loops(body: str, start: int) -> Iterator[tuple[int, int, int]]:
-    """(begin, begin of what is repeated, end) of each loop that is not inside another."""
-    while True:
-        loop = re.compile(r"\bfor\s*\(").search(body, start)
-        if loop is None:
-            return
-        inner = _closing(body, loop.end() - 1, "()")
-        if inner is None:
-            return
-        inner += 1
-        while inner < len(body) and body[inner].isspace():
-            inner += 1
-        if inner < len(body) and body[inner] == "{":
-            closing = _closing(body, inner)
-            end = len(body) if closing is None else closing + 1
+def by_rows(source: str, kernel: Kernel, threads: int, *, warps: bool) -> str:
+    """The text with a warp, or a block, for what a thread does of the kernel."""
+    printer = _Printer(source, kernel, warps=warps)
+    body = printer.body()
+    functions = "".join(
+        reduction_function(printer.function(how), how, printer.threads) for how in sorted(printer.ways)
+    )
+    parameters = ", ".join(each.declaration for each in kernel.parameters)
+    head = f"__global__ void __launch_bounds__({printer.threads}) {printer.name}({parameters}) {{\n"
+    written = constants(printer.stem, {"THREADS": threads}) + functions + head + body + "}"
+    launch = printer.nest.launch
+    rows = f"static_cast<int64_t>({printer.nest.on_host(printer.row.extent)})"
+    blocks = f"({rows} * 32 + {printer.threads} - 1) / {printer.threads}" if warps else rows
+    further = "".join(f", {text(each)}" for each in launch.further)
+    arguments = ", ".join(text(each) for each in launch.arguments)
+    call = f"{printer.name}<<<{blocks}, {printer.threads}{further}>>>({arguments});"
+    end = kernel.definition.end_byte
+    return edited(
+        source,
+        [
+            Edit(end, end, "\n\n" + written),
+            Edit(launch.statement.start_byte, launch.statement.end_byte, call),
+        ],
+    )
+
+
+class _Printer:
+    def __init__(self, source: str, kernel: Kernel, *, warps: bool) -> None:
+        self.nest, self.warps = nest_of(source, kernel), warps
+        if len(self.nest.dims) != 1 or self.nest.linears or self.nest.dims[0].grid:
+            raise NotUnderstood("outputs with several dimensions")
+        (self.row,) = self.nest.dims
+        dependence(self.nest.body, {self.row.name: frozenset({self.row.name})}, pure_functions(source))
+        self.name = fresh_name(source, f"{kernel.name}_rows")
+        self.stem = self.name.upper()
+        self.threads = f"{self.stem}_THREADS"
+        self.lane = fresh_name(source, "lane_of_row")
+        self.ways: set[str] = set()  # how the block combines values
+        self.types: dict[str, str] = {}
+        self.starts: dict[str, str] = {}  # what a variable was set to, as long as that is known
+        self._require_apart()
+
+    def function(self, how: str) -> str:
+        return f"{self.name}_{'sum' if how == '+' else how}"
+
+    def body(self) -> str:
+        row = f"const {self.row.type} {self.row.name}"
+        if self.warps:
+            lines = [
+                f"{STEP}{row} = (static_cast<int64_t>(blockIdx.x) * {self.threads} + threadIdx.x) / 32;\n",
+                f"{STEP}const int {self.lane} = threadIdx.x % 32;\n",
+                f"{STEP}if ({self.row.name} >= {self.row.extent}) return;\n",
+            ]
         else:
-            end = body.find(";", inner) + 1 or len(body)
-        yield loop.start(), inner, end
-        start = end
+            lines = [f"{STEP}{row} = blockIdx.x;\n"]
+        loops = 0
+        for statement in self.nest.body:
+            if statement.type == "for_statement":
+                lines.append(self._loop(statement))
+                loops += 1
+            elif statement.type != "preproc_call":
+                lines.append(self._plain(statement))
+        if not loops:
+            raise NotUnderstood("no loop along a row")
+        return "".join(lines)
 
+    @property
+    def _first(self) -> str:
+        return self.lane if self.warps else "threadIdx.x"
 
-def _results(repeated: str, before: str) -> dict[str, str] | None:
-    """Scalars that the loop adds up ("+") or takes extremes of (the function); None for anything else."""
-    inside = repeated.strip()
-    if inside.startswith("{"):
-        inside = inside[1:-1]
-    if any(word in inside for word in ("for", "if", "return", "break", "continue", "{")):
-        return None
-    results: dict[str, str] = {}
-    for statement in filter(None, (part.strip() for part in inside.split(";"))):
-        add, extreme = _ADD.match(statement), _EXTREME.match(statement)
-        if add and "[" not in add["a"]:
-            if not re.search(rf"\b{add['a']}\s*=\s*0(?:\.0*)?f?\s*;[^=]*$", before, re.DOTALL):
-                return None  # it would be counted 32 times
-            results[add["a"]] = "+"
-        elif extreme:
-            results[extreme["a"]] = extreme["f"]
-        elif not (_STORE.match(statement) or _LOCAL.match(statement)):
-            return None
-    return results
+    def _plain(self, statement: Node) -> str:
+        stores = changes = False
+        for node in walk(statement):
+            target = target_of(node)
+            if target is not None and target.type == "identifier":
+                changes = True
+                value = node.child_by_field_name("right")
+                plain = statement.type == "expression_statement" and squeezed(node)[len(text(target))] == "="
+                self.starts[text(target)] = squeezed(value) if value is not None and plain else ""
+            elif target is not None:
+                stores = True
+            if node.type == "init_declarator":
+                name = next(
+                    text(each) for each in walk(field(node, "declarator")) if each.type == "identifier"
+                )
+                self.starts[name] = squeezed(field(node, "value"))
+                self.types[name] = text(field(node.parent, "type")) if node.parent is not None else ""
+            if node.type == "for_statement" or node.type in _LEAVING:
+                raise NotUnderstood(f"a {node.type.replace('_', ' ')} within a statement")
+        if stores and changes:
+            raise NotUnderstood("a statement that stores and changes variables")
+        return (
+            f"{STEP}if ({self._first} == 0) {text(statement)}\n" if stores else f"{STEP}{text(statement)}\n"
+        )
 
+    def _loop(self, node: Node) -> str:
+        loop = counted(node)
+        if loop is None or loop.inclusive:
+            raise NotUnderstood("a loop that does not count")
+        body = field(node, "body")
+        sums = self._sums(loop, body)
+        first = "" if squeezed(loop.first) == "0" else f" + ({text(loop.first)})"
+        step = "32" if self.warps else self.threads
+        if not self.warps and first:
+            raise NotUnderstood("a loop that does not count from zero")
+        written = "".join(self._alone(name) for name, how in sums.items() if how == "+")
+        written += (
+            f"{STEP}for ({loop.type} {loop.name} = {self._first}{first}; {loop.name} < {text(loop.last)}; "
+            f"{loop.name} += {step}) {text(body)}\n"
+        )
+        for name, how in sums.items():
+            written += self._combined(name, how)
+            self.starts[name] = ""
+        return written
 
-def _combined(name: str, how: str) -> str:
-    other = f"__shfl_xor_sync(0xffffffffu, {name}, step)"
-    value = f"{name} + {other}" if how == "+" else f"{how}({name}, {other})"
-    return f"\n    for (int step = 16; step > 0; step /= 2) {name} = {value};"
+    def _alone(self, name: str) -> str:
+        """What a variable was before a sum counts once."""
+        if _ZERO.match(self.starts.get(name, "")) and self.starts.get(name):
+            return ""
+        if not self.warps:
+            raise NotUnderstood(f"{name} does not start with zero")
+        return f"{STEP}if ({self.lane} != 0) {name} = 0;\n"
 
+    def _combined(self, name: str, how: str) -> str:
+        if not self.warps:
+            if self.types.get(name) != "float":
+                raise NotUnderstood("sums that are not float")
+            self.ways.add(how)
+            return f"{STEP}{name} = {self.function(how)}({name});\n"
+        other = f"__shfl_xor_sync(0xffffffffu, {name}, step)"
+        value = f"{name} + {other}" if how == "+" else f"{how}({name}, {other})"
+        return f"{STEP}for (int step = 16; step > 0; step /= 2) {name} = {value};\n"
 
-def _guarded(text: str) -> str:
-    """Stores outside the loops are one lane's business."""
-    return re.sub(r"(?m)^(\s*)(\w+\[[^=;]*\]\s*=(?!=))", r"\1if (lane_of_row == 0) \2", text)
+    def _sums(self, loop: Loop, body: Node) -> dict[str, str]:
+        """Variables from outside that a loop combines, with how; `NotUnderstood` for anything else that lasts."""
+        own = {loop.name} | {
+            next(text(each) for each in walk(field(node, "declarator")) if each.type == "identifier")
+            for node in walk(body)
+            if node.type == "init_declarator"
+        }
+        sums: dict[str, str] = {}
+        seen: dict[str, int] = {}
+        for node in walk(body):
+            if node.type in _LEAVING:
+                raise NotUnderstood(f"a {node.type.replace('_', ' ')} in a loop")
+            target = target_of(node)
+            if target is None or (target.type == "identifier" and text(target) in own):
+                continue
+            if target.type != "identifier":
+                if not is_load(target) or not identifiers(target) & own:
+                    raise NotUnderstood("a store that all iterations make")
+                continue
+            found, name = combination(node), text(target)
+            if found is None or name in identifiers(found[2]) or sums.setdefault(name, found[0]) != found[0]:
+                raise NotUnderstood(f"{text(node)} in a loop along a row")
+            seen[name] = seen.get(name, 0) + sum(
+                text(each) == name for each in walk(node) if not each.children
+            )
+        for name, count in seen.items():
+            if sum(text(each) == name for each in walk(body) if each.type == "identifier") != count:
+                raise NotUnderstood(f"{name} is used while it is added up")
+        return sums
 
-
-def _closing(text: str, start: int, pair: str = "{}") -> int | None:
-    """The bracket that closes the one at `start`."""
-    depth = 0
-    for place in range(start, len(text)):
-        depth += (text[place] == pair[0]) - (text[place] == pair[1])
-        if depth == 0:
-            return place
-    return None
+    def _require_apart(self) -> None:
+        """What is stored may be read only at the place where the same lane has stored it."""
+        stored: set[str] = set()
+        places: dict[str, set[str]] = {}
+        reads: set[str] = set()
+        loads: list[tuple[str, str, Node]] = []
+        for statement in self.nest.body:
+            loop = counted(statement) if statement.type == "for_statement" else None
+            for node in walk(statement):
+                if not is_load(node):
+                    continue
+                base = field(node, "argument")
+                if base.type != "identifier":
+                    raise NotUnderstood("a place in memory by an expression")
+                written = squeezed(node)
+                written = re.sub(rf"\b{loop.name}\b", "@", written) if loop is not None else written
+                loads.append((text(base), written, node))
+        for pointer, _, node in loads:
+            parent = node.parent
+            target = target_of(parent) if parent is not None else None
+            if target != node or parent is None:
+                reads.add(pointer)
+                continue
+            stored.add(pointer)
+            if not squeezed(parent)[len(squeezed(node)) :].startswith("="):
+                reads.add(pointer)
+        for pointer, written, _ in loads:
+            if pointer in stored:
+                places.setdefault(pointer, set()).add(written)
+        for pointer in stored & reads:
+            if len(places[pointer]) > 1 or "@" not in next(iter(places[pointer])):
+                raise NotUnderstood("an output is read at another place")
+        if not any(re.search(r"[\[+]@[\]+]", written) for _, written, _ in loads):
+            raise NotUnderstood("no load along the row")

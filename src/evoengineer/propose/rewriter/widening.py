@@ -26,7 +26,7 @@ from evoengineer.propose.syntax.dependence import (
     statements_of,
     target_of,
 )
-from evoengineer.propose.syntax.nest import Nest
+from evoengineer.propose.syntax.nest import Linear, Nest
 from evoengineer.propose.syntax.tree import (
     NotUnderstood,
     field,
@@ -173,9 +173,7 @@ class Widening:
             dims = self.narrow(self.dependence.dims[name])
             parts.append(f"{pad}{self._types[name]} {moved}{self.sizes(dims)};\n")
             parts.append(self.over(dims, f"{moved}{self.indices(dims)} = {name};", pad))
-        linear = self.nest.linear
-        if linear is not None and self._uses(linear.name):
-            parts.append(self._linear(pad))
+        parts += [self._linear(linear, pad) for linear in self.nest.linears if self._uses(linear.name)]
         return "".join(parts) + self.sequence(self.nest.body, pad, ())
 
     def sequence(self, statements: Iterable[Node], pad: str, masks: tuple[Mask, ...]) -> str:
@@ -545,12 +543,10 @@ class Widening:
     def _uses(self, name: str) -> bool:
         return any(text(each) == name for part in self.nest.body for each in walk(part))
 
-    def _linear(self, pad: str) -> str:
-        linear = self.nest.linear
-        assert linear is not None
+    def _linear(self, linear: Linear, pad: str) -> str:
         names = self.names()
         place = ""
-        for dim in reversed(self.nest.dims):
+        for dim in reversed([each for each in self.nest.dims if each.name in linear.dims]):
             index = f"static_cast<{linear.type}>({names[dim.name]})"
             place = f"({place}) * ({dim.extent}) + {index}" if place else index
         dims = self.narrow(self.dependence.dims[linear.name])

@@ -12,6 +12,7 @@ from evoengineer.propose.syntax.tree import NotUnderstood
 
 _SIZES = {"float": 4, "int": 4, "double": 8, "half": 2, "__half": 2, "__nv_bfloat16": 2, "int8_t": 1, "char": 1,
           "int64_t": 8, "unsigned": 4, "uint8_t": 1, "int32_t": 4}  # fmt: skip
+_INTEGERS = r"(?:unsigned\s+)?(?:int|long|long\s+long|unsigned|(?:std::)?u?int(?:32|64)_t|(?:std::)?size_t)"
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
@@ -27,7 +28,8 @@ def value_of(expression: str, names: Mapping[str, int]) -> int:
     text = re.sub(
         r"\bsizeof\s*\(\s*(\w+)\s*\)", lambda match: str(_SIZES.get(match[1], "unknown")), expression
     )
-    text = re.sub(r"\bstatic_cast<[\w:]+>", "", text)
+    text = re.sub(r"\bstatic_cast<[\w: ]+>", "", text)
+    text = re.sub(rf"\(\s*(?:{_INTEGERS})\s*\)(?=\s*[\w(])|\b(?:{_INTEGERS})\b(?=\s*\()", "", text)  # casts
     text = re.sub(r"\b(\d+)(?:u|U|l|L|ll|LL|ull|ULL)\b", r"\1", text)
     text = text.replace("&&", " and ").replace("||", " or ").replace("/", "//")
     text = re.sub(r"!(?!=)", " not ", text)

@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from evoengineer.propose.syntax.tree import (
     NotUnderstood,
+    expression,
     field,
     identifiers,
     named,
@@ -78,13 +79,18 @@ def kernels(source: str) -> tuple[Kernel, ...]:
                 Kernel(
                     text(field(declarator, "declarator")),
                     node,
-                    tuple(_parameter(each) for each in named(field(declarator, "parameters"))),
+                    parameters_of(declarator),
                     field(node, "body"),
                 )
             )
         except NotUnderstood:
             continue
     return tuple(found)
+
+
+def parameters_of(declarator: Node) -> tuple[Parameter, ...]:
+    """Of a function."""
+    return tuple(_parameter(each) for each in named(field(declarator, "parameters")))
 
 
 def _parameter(node: Node) -> Parameter:
@@ -130,17 +136,16 @@ def only_launch(source: str, kernel: Kernel) -> Launch:
     return found[0]
 
 
-def in_terms_of_launch(kernel: Kernel, launch: Launch, expression: str) -> str:
+def in_terms_of_launch(kernel: Kernel, launch: Launch, written: str) -> str:
     """An expression over a kernel's parameters, with what the launch passes for them."""
     names = {
         parameter.name: f"({text(argument)})" if argument.type != "identifier" else text(argument)
         for parameter, argument in zip(kernel.parameters, launch.arguments, strict=True)
     }
-    statement = parse(f"auto v = {expression};").root_node
-    value = next(each for each in walk(statement) if each.type == "init_declarator")
-    if not identifiers(value) - {"v"} <= set(names):
-        raise NotUnderstood(f"{expression} is not known before the kernel runs")
-    return render(field(value, "value"), names)
+    value = expression(written)
+    if not identifiers(value) <= set(names):
+        raise NotUnderstood(f"{written} is not known before the kernel runs")
+    return render(value, names)
 
 
 def dimensions(shape: Node) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evoengineer.propose.syntax.arithmetic import value_of
+from evoengineer.propose.syntax.liveness import idle
 from evoengineer.propose.syntax.tree import NotUnderstood
 
 _WORDS = "THREADS|BLOCK|TILE|UNROLL|PARTS|WARPS|STEP|EACH|ADJACENT|AHEAD|RESIDENT|PER_THREAD|VECTOR|[tT]hreads|[bB]lock"
@@ -19,6 +20,7 @@ _CONSTANT = re.compile(
 )
 _DERIVED = re.compile(r"\bconstexpr\s+(?:int|unsigned|bool|size_t)\s+(?P<name>\w+)\s*=\s*(?P<value>[^;]+);")
 _ASSERTION = re.compile(r"\bstatic_assert\s*\((?P<condition>[^;]*?)(?:,\s*\"[^\"]*\")?\s*\)\s*;")
+_GIVEN = re.compile("ASSUMED")  # a size of the problem, whatever other words the name has
 _COUNT = re.compile("EACH|RESIDENT")  # need not be a power of two
 
 
@@ -38,10 +40,13 @@ class Knob:
 
 
 def knobs(source: str) -> tuple[Knob, ...]:
-    """The knobs of a text, in its order."""
+    """The knobs of a text, in its order; constants that only a fallback reads are none."""
     found = []
+    without_effect = idle(source)
     for pattern in (_DEFINITION, _CONSTANT):
         for match in pattern.finditer(source):
+            if match["name"] in without_effect or _GIVEN.search(match["name"]):
+                continue
             is_bool = match["value"] in ("true", "false")
             value = int(match["value"] == "true") if is_bool else int(match["value"])
             values = (0, 1) if is_bool else _values(value, thirds=bool(_COUNT.search(match["name"])))
@@ -53,12 +58,14 @@ def knobs(source: str) -> tuple[Knob, ...]:
 
 
 def _values(value: int, *, thirds: bool) -> tuple[int, ...]:
-    """Powers of two around one; three times such where a count needs not be one."""
+    """Powers of two around one; three times such where a count needs not be one; half and twice of any other."""
     known = {1 << bit for bit in range(11)}
     if thirds:
         known |= {3 << bit for bit in range(5)}
-    if value not in known:
+    if value < 1:
         return (value,)
+    if value not in known:
+        return (*([] if value % 2 else [value // 2]), value, value * 2)
     return tuple(each for each in sorted(known) if value <= each * 8 and each <= value * 8)
 
 

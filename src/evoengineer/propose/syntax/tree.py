@@ -28,6 +28,15 @@ def parse(source: str) -> Tree:
     return Parser(_language()).parse(source.encode())
 
 
+def expression(written: str) -> Node:
+    """The tree of an expression by itself."""
+    statement = parse(f"auto value_of_expression = {written};").root_node
+    for node in walk(statement):
+        if node.type == "init_declarator":
+            return field(node, "value")
+    raise NotUnderstood(f"the expression {written}")
+
+
 def text(node: Node) -> str:
     return (node.text or b"").decode()
 
