@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from evoengineer.card.name import DeviceName
-from evoengineer.errors import DeviceError, UsageError
+from evoengineer.errors import DeviceError, EnvironmentFailure, UsageError
 from evoengineer.sim.control import ControlledDevice
 from evoengineer.sim.device import SimDevice, SimModule
 from evoengineer.sim.options import DeviceOptions, Limits
@@ -375,15 +376,22 @@ def test_memory_can_be_read_and_written(owner: ControlledDevice) -> None:
     client, module = connect(owner)
     data, out = client.upload(np.arange(32, dtype=np.int32)), client.allocate(32, np.int32)
     client.launch(module["copy"], 1, 32, [out, data])
-    assert np.frombuffer(owner.read(out.address, 128), np.int32)[7] == 7
-    owner.write(out.address + 4, b"\xff" * 4)
-    assert client.download(out)[1] == -1
-    for address, size in ((out.address, 129), (out.address - 1, 1), (0, 8), (1 << 63, 1 << 63), (4096, 0)):
-        if size == 0:
-            assert owner.read(address, size) == b""
-            continue
-        with pytest.raises(DeviceError, match="not inside an allocation"):
-            owner.read(address, size)
+    with tempfile.TemporaryFile() as file:
+        assert owner.copy_out(out.address, 128, file.fileno(), 8)
+        assert np.frombuffer(os.pread(file.fileno(), 128, 8), np.int32)[7] == 7
+        file.write(b"\xff" * 8192)
+        file.flush()
+        assert owner.copy_in(out.address + 4, 4, file.fileno(), 5000)
+        assert list(client.download(out)[:3]) == [0, -1, 2]
+        for address, size in ((out.address, 129), (out.address - 1, 1), (0, 8), (1 << 62, 1 << 10)):
+            assert not owner.copy_out(address, size, file.fileno(), 0)
+            assert not owner.copy_in(address, size, file.fileno(), 0)
+        assert owner.copy_out(4096, 0, file.fileno(), 0)
+        assert owner.copy_in(4096, 0, file.fileno(), 0)
+        with pytest.raises(EnvironmentFailure, match="cannot copy a tensor"):
+            owner.copy_in(out.address, 128, file.fileno(), 8100)  # the file ends before that
+    with open("/dev/full", "wb") as full, pytest.raises(EnvironmentFailure, match="No space"):
+        owner.copy_out(out.address, 128, full.fileno(), 0)
     assert [(each.address, each.bytes) for each in owner.allocations()] == [
         (data.address, 128),
         (out.address, 128),
@@ -396,8 +404,8 @@ def test_a_new_client_finds_nothing_of_the_last_one(owner: ControlledDevice) -> 
     client.record(3)
     owner.new_client()
     assert owner.allocations() == ()
-    with pytest.raises(DeviceError):
-        owner.read(secret.address, 4)
+    with tempfile.TemporaryFile() as file:
+        assert not owner.copy_out(secret.address, 4, file.fileno(), 0)
     client, _ = connect(owner)
     again = client.allocate(64, np.int32)
     assert again.address == secret.address

@@ -174,11 +174,11 @@ class SimulatedStage:
         except CandidateFailure as failure:
             raise self._rejection(failure, where) from failure
         for address, (offset, size) in zip(addresses, staged.tensors, strict=True):
-            try:
-                self._device.write(address, self._reference.input_bytes(offset, size))
-            except DeviceError as error:
-                lost = CandidateFailure(FailureKind.NONSENSE, f"an argument has no memory: {error}")
-                raise runner_rejection(lost, where) from error
+            with self._answering(where):
+                there = self._device.copy_in(address, size, self._reference.inputs_fd, offset)
+            if not there:
+                lost = CandidateFailure(FailureKind.NONSENSE, "an argument has no memory")
+                raise runner_rejection(lost, where)
         self._inputs = tuple(zip(addresses, (size for _, size in staged.tensors), strict=True))
 
     def call(self, number: int, mode: Mode, where: str) -> tuple[Called, Region]:
@@ -248,17 +248,19 @@ class SimulatedStage:
 
     def _copy_out(self, address: int, size: int, at: int, where: str) -> int:
         """Device memory to the memory that the reference reads; the next free place there."""
-        try:
-            if at + size > self._output_bytes:
-                raise DeviceError(f"it has {size} bytes, far more than the results need")
-            self._reference.put_output(at, self._device.read(address, size) if size else b"")
-        except DeviceError as error:
+        reason = f"it has {size} bytes, far more than the results need"
+        there = at + size <= self._output_bytes
+        if there and size:
+            reason = f"{size} bytes at 0x{address:x} are not inside an allocation"
+            with self._answering(where):
+                there = self._device.copy_out(address, size, self._reference.outputs_fd, at)
+        if not there:
             raise Rejected(
                 Outcome.WRONG,
                 f"a returned tensor is not in device memory ({where})",
-                f"forward must return tensors that it has allocated: {error}",
+                f"forward must return tensors that it has allocated: {reason}",
                 {"where": where},
-            ) from error
+            )
         return -(-(at + size) // _ALIGNMENT) * _ALIGNMENT
 
     def drop(self, number: int) -> None:
@@ -293,16 +295,22 @@ class SimulatedStage:
         """A number that differs from kernel to kernel, and that none of them can know."""
         return _number(f"{what} {self._seed}")
 
-    def _mark(self, where: str) -> Region:
+    @contextmanager
+    def _answering(self, where: str) -> Iterator[None]:
+        """Around what is asked of the device: its process may break, or somebody may end it."""
         try:
-            region = self._device.mark(self._patience_seconds)
-        except DeviceError as error:  # the process broke, or somebody ended it
+            yield
+        except DeviceError as error:
             raise Disturbed(
                 Outcome.CRASHED,
                 f"the simulated GPU cannot run this: {error} ({where})",
                 error.details,
                 {"where": where},
             ) from error
+
+    def _mark(self, where: str) -> Region:
+        with self._answering(where):
+            region = self._device.mark(self._patience_seconds)
         if region.failure is not None:
             raise device_rejection(region.failure, where)
         return region

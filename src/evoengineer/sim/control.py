@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from evoengineer.errors import DeviceError, UsageError
+from evoengineer.errors import DeviceError, EnvironmentFailure, UsageError
 from evoengineer.sim.cudart.library import client_environment
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.process.region import Region
@@ -106,9 +106,7 @@ class ControlledDevice:
         self.disconnect()
         fresh, theirs = socket.socketpair()
         with theirs:
-            self._send({"request": "new_client"})
-            socket.send_fds(self._control, [b"\0"], [theirs.fileno()])
-            self._receive(None)
+            self._ask_about({"request": "new_client"}, theirs.fileno())
         self._client.close()
         self._client = fresh
 
@@ -117,7 +115,7 @@ class ControlledDevice:
     @property
     def options(self) -> DeviceOptions:
         """How launches run now, by the word of the engine itself."""
-        found, _ = self._ask({"request": "options"})
+        found = self._ask({"request": "options"})
         return DeviceOptions.from_json(found)
 
     def configure(self, options: DeviceOptions) -> None:
@@ -130,47 +128,56 @@ class ControlledDevice:
 
     def mark(self, timeout_seconds: float | None = None) -> Region:
         """What happened since the last mark. Waits for what the client has sent so far to be done."""
-        found, _ = self._ask({"request": "mark"}, timeout_seconds=timeout_seconds)
+        found = self._ask({"request": "mark"}, timeout_seconds=timeout_seconds)
         return Region.from_json(found)
 
-    def read(self, address: int, size: int) -> bytes:
-        """Device memory, once what the client has sent so far is done."""
-        found, data = self._ask({"request": "read", "address": address, "bytes": size})
-        if not found["ok"]:
-            raise DeviceError(f"{size} bytes at 0x{address:x} are not inside an allocation")
-        return data
+    def copy_out(self, address: int, size: int, file: int, offset: int) -> bool:
+        """Device memory to a place in a file, once what the client has sent so far is done; whether these bytes are
+        inside an allocation. The device process itself reads and writes the file: tensors are large."""
+        return self._copy("copy_out", address, size, file, offset)
+
+    def copy_in(self, address: int, size: int, file: int, offset: int) -> bool:
+        """The other way."""
+        return self._copy("copy_in", address, size, file, offset)
 
     def first_undefined(self, address: int, size: int) -> UndefinedByte | None:
         """The first byte of these that nobody has given a value; None if all are defined. Only while `init` is
         among the checks: what was allocated before that counts as defined."""
-        found, _ = self._ask({"request": "first_undefined", "address": address, "bytes": size})
+        found = self._ask({"request": "first_undefined", "address": address, "bytes": size})
         return None if found["offset"] is None else UndefinedByte(found["offset"], found["report"])
-
-    def write(self, address: int, data: bytes) -> None:
-        found, _ = self._ask({"request": "write", "address": address}, data)
-        if not found["ok"]:
-            raise DeviceError(f"{len(data)} bytes at 0x{address:x} are not inside an allocation")
 
     def allocations(self) -> tuple[Allocation, ...]:
         """What the client has allocated and not freed."""
-        found, _ = self._ask({"request": "allocations"})
+        found = self._ask({"request": "allocations"})
         return tuple(Allocation(*each) for each in found["allocations"])
+
+    def _copy(self, request: str, address: int, size: int, file: int, offset: int) -> bool:
+        place = {"address": address, "bytes": size, "offset": offset}
+        answer = self._ask_about({"request": request, **place}, file)
+        if answer["trouble"]:
+            raise EnvironmentFailure(f"the simulated GPU cannot copy a tensor: {answer['trouble']}")
+        return bool(answer["ok"])
 
     # -- the connection ----------------------------------------------------------------------------
 
-    def _ask(
-        self, head: dict[str, Any], data: bytes = b"", timeout_seconds: float | None = None
-    ) -> tuple[dict[str, Any], bytes]:
-        self._send(head, data)
+    def _ask(self, head: dict[str, Any], timeout_seconds: float | None = None) -> dict[str, Any]:
+        self._send(head)
         return self._receive(timeout_seconds)
 
-    def _send(self, head: dict[str, Any], data: bytes = b"") -> None:
+    def _ask_about(self, head: dict[str, Any], file: int) -> dict[str, Any]:
+        """A request that comes with a file."""
+        self._send(head, file)
+        return self._receive(None)
+
+    def _send(self, head: dict[str, Any], file: int | None = None) -> None:
         try:
-            send_frame(self._control, head, data)
+            send_frame(self._control, head)
+            if file is not None:
+                socket.send_fds(self._control, [b"\0"], [file])
         except OSError as error:
             raise self._lost() from error
 
-    def _receive(self, timeout_seconds: float | None) -> tuple[dict[str, Any], bytes]:
+    def _receive(self, timeout_seconds: float | None) -> dict[str, Any]:
         self._control.settimeout(timeout_seconds)
         try:
             return receive_frame(self._control)

@@ -94,14 +94,6 @@ class ReferenceProcess:
         places = tuple((offset, size) for offset, size in answer["tensors"])
         return Staged(tuple(answer["lines"]), answer["count"], places)
 
-    def input_bytes(self, offset: int, size: int) -> bytes:
-        """What was staged, for a device that takes it from us."""
-        return os.pread(self.inputs_fd, size, offset)
-
-    def put_output(self, offset: int, data: bytes) -> None:
-        """What a device gave us, for `check` to find."""
-        os.pwrite(self.outputs_fd, data, offset)
-
     def check(
         self, draw: int, tensors: Sequence[dict[str, Any]], inputs: Sequence[tuple[int, int]]
     ) -> Comparison:

@@ -6,6 +6,7 @@ client's commands.
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,19 +18,19 @@ from evoengineer.sim.wire.protocol import receive_frame, send_frame
 if TYPE_CHECKING:
     from evoengineer.sim.process.server import Server
 
-Answer = tuple[dict[str, Any], bytes]
+Answer = dict[str, Any]
 
 
 class ControlService:
     def __init__(self, sock: socket.socket, server: Server) -> None:
         self.sock = sock
         self._server = server
-        self._requests: dict[str, Callable[[dict[str, Any], bytes], Answer]] = {
+        self._requests: dict[str, Callable[[dict[str, Any]], Answer]] = {
             "mark": self._mark,
             "options": self._options,
             "configure": self._configure,
-            "read": self._read,
-            "write": self._write,
+            "copy_out": self._copy_out,
+            "copy_in": self._copy_in,
             "first_undefined": self._first_undefined,
             "allocations": self._allocations,
             "new_client": self._new_client,
@@ -46,36 +47,52 @@ class ControlService:
         if not first:
             return False
         try:
-            head, data = receive_frame(self.sock)
-            send_frame(self.sock, *self._requests[head["request"]](head, data))
+            head = receive_frame(self.sock)
+            send_frame(self.sock, self._requests[head["request"]](head))
         except (EOFError, OSError):
             return False
         return True
 
-    def _mark(self, head: dict[str, Any], data: bytes) -> Answer:
+    def _mark(self, head: dict[str, Any]) -> Answer:
         self._server.drain()
-        return self._server.context.mark().to_json(), b""
+        return self._server.context.mark().to_json()
 
-    def _options(self, head: dict[str, Any], data: bytes) -> Answer:
-        return self._server.context.engine.options.to_json(), b""
+    def _options(self, head: dict[str, Any]) -> Answer:
+        return self._server.context.engine.options.to_json()
 
-    def _configure(self, head: dict[str, Any], data: bytes) -> Answer:
+    def _configure(self, head: dict[str, Any]) -> Answer:
         self._server.drain()  # what was sent before runs as it was meant to
         self._server.context.configure(DeviceOptions.from_json(head["options"]))
-        return {}, b""
+        return {}
 
-    def _read(self, head: dict[str, Any], data: bytes) -> Answer:
-        self._server.drain()
-        found = self._server.commands.memory.read_bytes(head["address"], head["bytes"])
-        return ({"ok": False}, b"") if found is None else ({"ok": True}, found)
+    def _copy_out(self, head: dict[str, Any]) -> Answer:
+        return self._copy(head, self._server.commands.memory.copy_out)
 
-    def _first_undefined(self, head: dict[str, Any], data: bytes) -> Answer:
+    def _copy_in(self, head: dict[str, Any]) -> Answer:
+        return self._copy(head, self._server.commands.memory.copy_in)
+
+    def _copy(self, head: dict[str, Any], copy: Callable[[int, int, int, int], bool]) -> Answer:
+        file = self._file()
+        try:
+            self._server.drain()
+            return {"ok": copy(head["address"], head["bytes"], file, head["offset"]), "trouble": ""}
+        except (OSError, ValueError) as error:  # no room for it, or the file is shorter than that
+            return {"ok": False, "trouble": str(error)}
+        finally:
+            os.close(file)
+
+    def _file(self) -> int:
+        """That follows a request."""
+        _, files, _, _ = socket.recv_fds(self.sock, 1, 1)
+        return files[0]
+
+    def _first_undefined(self, head: dict[str, Any]) -> Answer:
         self._server.drain()
         memory, address = self._server.commands.memory, head["address"]
         stores = self._server.context.engine.undefined_results
         offset = memory.first_undefined(address, head["bytes"])
         if offset is None:
-            return {"offset": None, "report": ""}, b""
+            return {"offset": None, "report": ""}
         report = stores.describe(address + offset)
         if not report:  # of very many stores only some are known; one that still holds will do
             known = stores.within(address, address + head["bytes"])
@@ -83,19 +100,13 @@ class ControlService:
                 ((at - address, words) for at, words in known if memory.first_undefined(at, 1) == 0),
                 (offset, ""),
             )
-        return {"offset": offset, "report": report}, b""
+        return {"offset": offset, "report": report}
 
-    def _write(self, head: dict[str, Any], data: bytes) -> Answer:
-        self._server.drain()
-        return {"ok": self._server.commands.memory.write_bytes(head["address"], data)}, b""
-
-    def _allocations(self, head: dict[str, Any], data: bytes) -> Answer:
+    def _allocations(self, head: dict[str, Any]) -> Answer:
         found = self._server.commands.memory.allocations()
         named = [(start, size, ALLOCATION_KINDS[kind]) for start, size, kind in found]
-        return {"allocations": named}, b""
+        return {"allocations": named}
 
-    def _new_client(self, head: dict[str, Any], data: bytes) -> Answer:
-        """The client's socket follows as a file descriptor."""
-        _, files, _, _ = socket.recv_fds(self.sock, 1, 1)
-        self._server.attach(socket.socket(fileno=files[0]))
-        return {}, b""
+    def _new_client(self, head: dict[str, Any]) -> Answer:
+        self._server.attach(socket.socket(fileno=self._file()))
+        return {}

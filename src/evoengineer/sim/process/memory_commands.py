@@ -5,6 +5,8 @@ allocations; a client can free only what it has allocated itself.
 """
 
 import ctypes
+import mmap
+import os
 from collections.abc import Callable
 
 from evoengineer.sim.process.call_error import CallError
@@ -152,15 +154,28 @@ class MemoryCommands:
             if each[0] in self._owned or each[2] == structs.MANAGED
         ]
 
-    def read_bytes(self, address: int, size: int) -> bytes | None:
-        """The contents of memory that is allocated; None if it is not."""
-        if size == 0:
-            return b""
-        return ctypes.string_at(address, size) if self._library.rt_is_live(address, size) else None
+    def copy_out(self, address: int, size: int, file: int, offset: int) -> bool:
+        """Memory that is allocated to a place in a file; whether it is."""
+        if size and not self._library.rt_is_live(address, size):
+            return False
+        data = memoryview((ctypes.c_char * size).from_address(address)) if size else memoryview(b"")
+        while data:
+            written = os.pwrite(file, data, offset)
+            data, offset = data[written:], offset + written
+        return True
 
     def first_undefined(self, address: int, size: int) -> int | None:
         """Offset of the first byte that nobody has written (while `init` is among the checks)."""
         return self._memory.first_undefined(address, size) if self._library.rt_is_live(address, size) else 0
 
-    def write_bytes(self, address: int, data: bytes) -> bool:
-        return int(self._library.rt_transfer_write(address, data, len(data))) == 0
+    def copy_in(self, address: int, size: int, file: int, offset: int) -> bool:
+        """The other way."""
+        if not size:
+            return True
+        before = offset % mmap.ALLOCATIONGRANULARITY
+        with mmap.mmap(file, before + size, access=mmap.ACCESS_COPY, offset=offset - before) as mapped:
+            data = (ctypes.c_char * len(mapped)).from_buffer(mapped)
+            start = ctypes.c_char_p(ctypes.addressof(data) + before)
+            written = self._library.rt_transfer_write(address, start, size)
+            del data  # what is mapped is held by it
+        return int(written) == 0

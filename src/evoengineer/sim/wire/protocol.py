@@ -97,7 +97,7 @@ VARIABLE_SPACES = ("global", "const", "managed")
 STREAM = struct.Struct("<II")  # stream, flags
 TEXTURE = struct.Struct("<IIQQQQQQ4iiII3iiii4fiifff")  # TextureBody in wire.h
 LEVEL = struct.Struct("<QQQQQ")  # address, width, height, depth, pitch
-FRAME = struct.Struct("<QQ")  # control socket: bytes of JSON, bytes of data
+FRAME = struct.Struct("<Q")  # control socket: bytes of JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,16 @@ def read_reply(sock: socket.socket) -> Reply:
     return Reply(status, sticky, receive(sock, result_bytes), receive(sock, output_bytes))
 
 
-def send_frame(sock: socket.socket, head: dict[str, Any], data: bytes = b"") -> None:
+def send_frame(sock: socket.socket, head: dict[str, Any]) -> None:
     text = json.dumps(head).encode()
-    sock.sendall(FRAME.pack(len(text), len(data)) + text + data)
+    sock.sendall(FRAME.pack(len(text)) + text)
 
 
-def receive_frame(sock: socket.socket) -> tuple[dict[str, Any], bytes]:
+def receive_frame(sock: socket.socket) -> dict[str, Any]:
     """EOFError when the other side has gone."""
-    text_bytes, data_bytes = FRAME.unpack(receive(sock, FRAME.size))
-    head = json.loads(receive(sock, text_bytes))
-    return head, receive(sock, data_bytes)
+    (text_bytes,) = FRAME.unpack(receive(sock, FRAME.size))
+    head: dict[str, Any] = json.loads(receive(sock, text_bytes))
+    return head
 
 
 def split_output(output: bytes) -> list[tuple[int, bytes]]:
