@@ -26,7 +26,7 @@ def order_of(e: Emitter, instr: Instr) -> int:
         return STRONG | fencing | (ACQUIRE if instr.op == "ld" else RELEASE)
     if instr.op == "ld" and _compared(e) and _place(e, instr) in _compared(e):
         return STRONG
-    if instr.op == "mbarrier":  # arrivals and waits order whoever takes part
+    if "mbarrier" in (instr.op, *mods):  # arrivals and waits order whoever takes part
         return STRONG | ACQUIRE | RELEASE | FENCING
     return 0
 

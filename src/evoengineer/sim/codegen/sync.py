@@ -78,9 +78,11 @@ def copy_async(e: Emitter, instr: Instr) -> None:
     elif "wait_all" in mods:
         e.call("void", "rt_cp_async_wait_all", [*head, bits])
     elif "mbarrier" in mods:
-        where = e.spill(address(e, instr.args[0], space_of(instr)))
+        barrier = address(e, instr.args[0], space_of(instr))
+        if e.unit.program.check_access:  # whoever waits there sees what was copied
+            check(e, instr, barrier, 8)
         noinc = ("i32", str(int("noinc" in mods)))
-        e.call("void", "rt_cp_async_mbarrier_arrive", [*head, bits, ("ptr", where), noinc])
+        e.call("void", "rt_cp_async_mbarrier_arrive", [*head, bits, ("ptr", e.spill(barrier)), noinc])
     else:
         to = address(e, instr.args[0], "shared")
         source = address(e, instr.args[1], "global")

@@ -375,7 +375,7 @@ def _site(instr: Instr, files: dict[int, str]) -> SiteInfo:
     if instr.op == "wmma":
         access = abi.STORE if "store" in mods else abi.LOAD
         size = each
-    if instr.op == "mbarrier":
+    if "mbarrier" in (instr.op, *mods):  # cp.async.mbarrier.arrive, too
         size, access, space = 8, abi.STORE if "init" in mods else abi.ATOMIC, abi.SPACES["shared"]
     align = size if size in (1, 2, 4, 8, 16, 32) else each
     file, line = instr.location

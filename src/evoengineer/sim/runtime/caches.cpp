@@ -1,7 +1,7 @@
 // What the caches make of the traces of sampled blocks (count.h).
 //
-// Each block is replayed by itself: its warps in lockstep, through its share of an L1 cache and then its
-// share of the L2 cache. A sector that the block has not touched before is *cold*: whether another block
+// Each block is replayed by itself: its warps in turn, some instructions each, through its share of an L1 cache and then
+// its share of the L2 cache. A sector that the block has not touched before is *cold*: whether another block
 // brought it into the L2 is decided by the timing model, from where each block's footprint lies
 // (Footprint). L1 is written through and keeps 128-byte lines of four sectors; local memory is written back.
 //
@@ -21,6 +21,8 @@
 namespace {
 
 constexpr uint64_t kLately = 16;  // instructions of a warp: accesses that are under way together
+// A scheduler stays with a warp until it has to wait for data: so many instructions, about, before others have their turn.
+constexpr uint64_t kTurn = 32;
 enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
 
 // Lines of four sectors, least recently used of its set goes first.
@@ -146,7 +148,8 @@ public:
     }
     bool lately(uint64_t page, uint64_t time, uint64_t window = kLately) {
         size_t at = place(page);
-        bool found = keys_[at] == page && time - times_[at] <= window;
+        const uint64_t before = times_[at];  // of another warp that had its turn, it may lie ahead
+        bool found = keys_[at] == page && (before / kTurn == time / kTurn || time - before <= window);
         keys_[at] = page;
         times_[at] = time;
         return found;
@@ -194,7 +197,8 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
         std::iota(order.begin(), order.end(), 0u);
         std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
             const Access4 &x = c.trace[a], &y = c.trace[b];
-            return x.time != y.time ? x.time < y.time : x.warp < y.warp;
+            if (x.time / kTurn != y.time / kTurn) return x.time / kTurn < y.time / kTurn;
+            return x.warp != y.warp ? x.warp < y.warp : x.time < y.time;
         });
         Cache4 l1(l1_bytes), l2(l2_bytes);
         Pages pages(c.sectors.size()), read_chunks(c.sectors.size()), written_chunks(c.sectors.size());

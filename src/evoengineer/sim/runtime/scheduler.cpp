@@ -237,7 +237,13 @@ void run_resident(Worker& k) {
                 continue;
             }
             Slice slice = run_slice(k, b);
-            if (k.active.size() > 1) attribute(k, b);  // else it is all the block's
+            const bool rehearsal = launch.flags & kRehearsal;
+            if (rehearsal || k.active.size() > 1) attribute(k, b);  // else it is all the block's
+            if (rehearsal && past_limit(run)) {  // others may go on for a while before they look
+                describe_limit(k);
+                if (launch.error.code == kNoError) keep_record(k, b.index);
+                run.stop = 0;
+            }
             if (slice == Slice::kNothing && b.running) {
                 describe_deadlock(b);
                 slice = Slice::kFailed;

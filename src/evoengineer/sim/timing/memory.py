@@ -125,6 +125,8 @@ def grid_traffic(
         for m in motions.values()
     )
     through = sum(m.read_bytes + m.written_bytes for m in motions.values())  # the L2, by one block
+    # Blocks whose data L2 has at a time: of what it holds, half has been there for less than half a stay.
+    holding = int(min(l2_bytes / 2 / max(through, 1.0), float(blocks)))
     read = written = cold = pieces = visits = 0.0
     touched: dict[int, float] = {}
     soiled: dict[int, float] = {}
@@ -162,8 +164,11 @@ def grid_traffic(
         common = m.read_bytes if not any(m.along) else float(m.span_bytes) if m.roams else math.inf
         near[start] = max(1 - wave / blocks, 0.0) if m.common and common <= l1_bytes / 2 else 0.0
         written += evicted
-        pieces += (fetched + evicted) / _joined(m.run_bytes, m.joins, float(m.span_bytes), grid, wave)
-        visits += (fetched + evicted) / _joined(m.chunk_bytes, m.completes, _CHUNK_BYTES, grid, wave)
+        # What is read is fetched when a block wants it; what is written stays in L2 until that is full, and leaves it
+        # with what later blocks wrote beside it.
+        for moved, together in ((fetched, wave), (evicted, max(wave, holding))):
+            pieces += moved / _joined(m.run_bytes, m.joins, float(m.span_bytes), grid, together)
+            visits += moved / _joined(m.chunk_bytes, m.completes, _CHUNK_BYTES, grid, together)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
         touched[start] = max(volume, stored)
         soiled[start] = stored / touched[start] if touched[start] else 0.0
