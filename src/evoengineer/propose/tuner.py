@@ -69,11 +69,13 @@ class Tuner:
     def _candidates(self) -> Iterator[Setting]:
         best = dict(self._best)
         moves = [(knob.name, value) for knob in self.knobs for value in _steps(knob, best[knob.name])]
+        doubled = [(knob.name, value) for knob in self.knobs for value in _doubled(knob, best[knob.name])]
+        far = list(dict.fromkeys(moves + doubled))
         near: list[tuple[tuple[str, int], ...]] = [(move,) for move in moves]
         pairs: list[tuple[tuple[str, int], ...]] = [
             (up, down)
-            for up in moves
-            for down in moves
+            for up in far
+            for down in far
             if up[0] != down[0] and up[1] > best[up[0]] and down[1] < best[down[0]]
         ]
         size = tiles(self.source, best)
@@ -99,6 +101,11 @@ def _steps(knob: Knob, value: int) -> list[int]:
         return []
     place = knob.values.index(value)
     return [each for each in knob.values[max(0, place - 1) : place + 2] if each != value]
+
+
+def _doubled(knob: Knob, value: int) -> list[int]:
+    """Half of a value and twice of it, which another knob can make up for."""
+    return [each for each in knob.values if each in (value * 2, value / 2)]
 
 
 def skeleton(source: str) -> str:

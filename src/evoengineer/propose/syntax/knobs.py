@@ -91,7 +91,7 @@ def allowed(source: str, settings: Mapping[str, int]) -> bool:
 
 
 def tiles(source: str, settings: Mapping[str, int]) -> tuple[int, ...]:
-    """What the constants that are called tiles are for a setting: sizes that were chosen to fit those of the problem."""
+    """What constants that are called tiles are for a setting: sizes that were chosen to fit those of the problem."""
     found = _constants(with_settings(source, settings))
     return tuple(value for name, value in found.items() if name.endswith("TILE"))
 
