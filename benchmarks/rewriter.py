@@ -7,7 +7,8 @@
 Runs are kept in the archive and can be stopped at any time: the next call takes up what is missing. The table is
 made from the archive alone, a part for every budget, with the bars of the rewriter and whether they are met.
 `--random` replaces the bandit by equal chances, as a control (a budget of its own: `6-4-random`). `--compare` sets
-two budgets side by side on what both have: with and without tuning at equal numbers of evaluations, or by chance.
+two budgets side by side on what both have: with and without tuning at equal numbers of evaluations, or by chance;
+with `--after 4` what they had after four trials, since a run's first trials do not depend on how long it is.
 """
 
 from __future__ import annotations
@@ -93,7 +94,12 @@ class Result:
     rewrites: tuple[
         tuple[str, bool], ...
     ]  # of the trials: the rewrite that is named first, and whether it was valid
+    course: tuple[float, ...]  # speedups of the trials; 0 for one that was not valid
     seconds: float
+
+    def best_after(self, trials: int) -> float:
+        """The best speedup after so many trials: what a run of that length would have ended with."""
+        return max(1.0, *self.course[:trials])
 
     @property
     def family(self) -> str:
@@ -125,6 +131,7 @@ def results(archive: Path) -> list[Result]:
                     summary.proposals,
                     summary.duplicates,
                     tuple((each.name.partition(":")[0], each.outcome == "valid") for each in trials),
+                    tuple(each.speedup or 0.0 for each in trials),
                     summary.seconds,
                 )
             )
@@ -223,9 +230,13 @@ def _by_problem(found: Sequence[Result]) -> dict[str, float]:
     return {name: geometric_mean(values) for name, values in speedups.items()}
 
 
-def comparison(archive: Path, first: str, second: str) -> str:
-    """Two budgets on the problems and seeds that both have, with a 95% interval over these pairs."""
-    known = {(each.budget, each.problem, each.seed): each.speedup for each in results(archive)}
+def comparison(archive: Path, first: str, second: str, after: int | None = None) -> str:
+    """Two budgets on the problems and seeds that both have, with a 95% interval over these pairs; after so many trials
+    of both, if that is given."""
+    known = {
+        (each.budget, each.problem, each.seed): each.speedup if after is None else each.best_after(after)
+        for each in results(archive)
+    }
     pairs = [
         (speedup, known[second, problem, seed])
         for (budget, problem, seed), speedup in sorted(known.items())
@@ -236,9 +247,10 @@ def comparison(archive: Path, first: str, second: str) -> str:
     test = paired_test([one for one, _ in pairs], [other for _, other in pairs])
     ratio = test.ratio
     interval = "" if ratio.low is None else f" (95% interval {ratio.low:.3f}–{ratio.high:.3f})"
+    when = "" if after is None else f" after {after} trials"
     return (
-        f"{first} against {second}: {ratio.value:.3f} times as fast{interval}, better in {test.first_wins} and worse "
-        f"in {test.second_wins} of {test.problems} runs, p = {test.p_value:.3f}"
+        f"{first} against {second}{when}: {ratio.value:.3f} times as fast{interval}, "
+        f"better in {test.first_wins} and worse in {test.second_wins} of {test.problems} runs, p = {test.p_value:.3f}"
     )
 
 
@@ -273,9 +285,12 @@ def main() -> None:
     parser.add_argument(
         "--compare", nargs=2, metavar="BUDGET", help="set two budgets of the archive side by side"
     )
+    parser.add_argument(
+        "--after", type=int, metavar="TRIALS", help="compare what both had after so many trials"
+    )
     options = parser.parse_args()
     if options.compare:
-        print(comparison(options.archive, *options.compare))
+        print(comparison(options.archive, *options.compare, options.after))
         return
     if not options.table:
         found = corpus(options.problems) if options.corpus else problems(options.problems)

@@ -79,6 +79,17 @@ def test_the_tuner_goes_on_in_the_direction_that_paid() -> None:
     assert asked[first : first + 3] == [128, 256, 512], "no other knob is tried in between"
 
 
+def test_tiles_that_fit_the_problem_are_kept_as_long_as_there_is_something_else_to_turn() -> None:
+    text = (
+        "constexpr int A_THREADS = 16;\nconstexpr int A_EACH = 2;\nconstexpr int A_TILE = A_THREADS * A_EACH;\n"
+        "constexpr int B_RESIDENT = 2;\n"
+    )
+    asked = Tuner(text, 100.0, 0).ask(6)
+    kept = [{knob.name: knob.value for knob in knobs(each)} for each in asked]
+    assert {each["A_THREADS"] * each["A_EACH"] for each in kept[:4]} == {32}
+    assert {each["A_THREADS"] * each["A_EACH"] for each in kept[4:]} != {32}
+
+
 def test_settings_change_the_values_and_nothing_else() -> None:
     changed = with_settings(TEXT, {"BLOCK_SIZE": 64, "ROW_ADJACENT": 0})
     assert changed == TEXT.replace("128\n", "64\n").replace("= true", "= false")

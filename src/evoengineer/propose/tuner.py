@@ -1,9 +1,10 @@
 """Tuner: which setting of a kernel's knobs to try next. A greedy local search with a seed.
 
 From the best setting so far it tries neighbours: one knob a step up or down, or two at once in opposite directions
-(larger blocks of smaller tiles). Moves that have paid come first, those that cost time last. When no neighbour is left
-untried, it draws settings at random. Settings that
-violate the text's own assertions are never tried. The spaces are small, ordered and full of constraints, and some
+(larger blocks of smaller tiles). Moves that leave the sizes of tiles as they are come first: who wrote the kernel made
+those fit the problem. Among the rest, moves that have paid come first and those that cost time last. When no neighbour
+is left untried, it draws settings at random. Settings that violate the text's own assertions are never tried. The
+spaces are small, ordered and full of constraints, and some
 twenty evaluations are all there is: a model of the whole space, as Optuna's samplers build, has no time to pay.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
-from evoengineer.propose.syntax.knobs import Knob, allowed, knobs, with_settings
+from evoengineer.propose.syntax.knobs import Knob, allowed, knobs, tiles, with_settings
 
 Setting = tuple[tuple[str, int], ...]  # of all knobs, by name
 Move = tuple[str, bool]  # a knob, and whether it was turned up
@@ -68,14 +69,18 @@ class Tuner:
     def _candidates(self) -> Iterator[Setting]:
         best = dict(self._best)
         moves = [(knob.name, value) for knob in self.knobs for value in _steps(knob, best[knob.name])]
-        near = [(move,) for move in moves]
-        pairs = [
+        doubled = [(knob.name, value) for knob in self.knobs for value in _doubled(knob, best[knob.name])]
+        far = list(dict.fromkeys(moves + doubled))
+        near: list[tuple[tuple[str, int], ...]] = [(move,) for move in moves]
+        pairs: list[tuple[tuple[str, int], ...]] = [
             (up, down)
-            for up in moves
-            for down in moves
+            for up in far
+            for down in far
             if up[0] != down[0] and up[1] > best[up[0]] and down[1] < best[down[0]]
         ]
-        for turned in (*self._promising(near), *self._promising(pairs)):
+        size = tiles(self.source, best)
+        kept = [turn for turn in near + pairs if tiles(self.source, {**best, **dict(turn)}) == size]
+        for turned in (*self._promising(kept), *self._promising(near), *self._promising(pairs)):
             yield tuple({**best, **dict(turned)}.items())
         for _ in range(_DRAWS if self.knobs else 0):
             yield tuple((knob.name, self._random.choice(knob.values)) for knob in self.knobs)
@@ -96,6 +101,11 @@ def _steps(knob: Knob, value: int) -> list[int]:
         return []
     place = knob.values.index(value)
     return [each for each in knob.values[max(0, place - 1) : place + 2] if each != value]
+
+
+def _doubled(knob: Knob, value: int) -> list[int]:
+    """Half of a value and twice of it, which another knob can make up for."""
+    return [each for each in knob.values if each in (value * 2, value / 2)]
 
 
 def skeleton(source: str) -> str:

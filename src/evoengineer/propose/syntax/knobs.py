@@ -80,14 +80,7 @@ def with_settings(source: str, settings: Mapping[str, int]) -> str:
 def allowed(source: str, settings: Mapping[str, int]) -> bool:
     """Whether all of the text's assertions that can be evaluated hold for a setting."""
     changed = with_settings(source, settings)
-    names: dict[str, int] = {}
-    for pattern in (_DEFINITION, _DERIVED):
-        for match in pattern.finditer(changed):
-            try:
-                value = match["value"].replace("true", "1").replace("false", "0")
-                names[match["name"]] = value_of(value, names)
-            except NotUnderstood:
-                continue
+    names = _constants(changed)
     for match in _ASSERTION.finditer(changed):
         try:
             if not value_of(match["condition"], names):
@@ -95,3 +88,22 @@ def allowed(source: str, settings: Mapping[str, int]) -> bool:
         except NotUnderstood:
             continue
     return True
+
+
+def tiles(source: str, settings: Mapping[str, int]) -> tuple[int, ...]:
+    """What constants that are called tiles are for a setting: sizes that were chosen to fit those of the problem."""
+    found = _constants(with_settings(source, settings))
+    return tuple(value for name, value in found.items() if name.endswith("TILE"))
+
+
+def _constants(source: str) -> dict[str, int]:
+    """The values of all constants that can be evaluated."""
+    names: dict[str, int] = {}
+    for pattern in (_DEFINITION, _DERIVED):
+        for match in pattern.finditer(source):
+            try:
+                value = match["value"].replace("true", "1").replace("false", "0")
+                names[match["name"]] = value_of(value, names)
+            except NotUnderstood:
+                continue
+    return names
