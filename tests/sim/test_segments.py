@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 
 from evoengineer.errors import DeviceError
+from evoengineer.sim.codegen.fast import left_out
+from evoengineer.sim.codegen.program import build_program, link
+from evoengineer.sim.engine import engine as engine_module
 from evoengineer.sim.engine.engine import MODE_VARIABLE, Engine
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
@@ -61,6 +64,18 @@ KERNEL paired(const int* in, int* out, int n) {  // lanes in pairs, a warp's qua
     __syncthreads();
     out[blockIdx.x * 256 + t] = a.w + b.x * 3 + d.y * 5 + e.y + f + g + h * 7 + tile[t % 64].x + tile[t % 64].z;
 }
+KERNEL edges(const int* in, int* out, int n) {  // a short loop, and much that is run once, by some of the lanes
+    int t = thread(), x = t / 2 % 16;
+    #pragma unroll 1
+    for (int j = 0; j < n * 5; ++j) x = x * 3 + in[(t + j) % 256];
+    if (n == 4) x += in[t % 5];
+    #pragma unroll
+    for (int i = 0; i < 60; ++i) {
+        x = (x ^ in[(x + i * 7) & 255]) + i;
+        if (in[(x + i) & 255] % 7 == i % 5) out[blockIdx.x * 256 + t] = x += t;
+    }
+    out[blockIdx.x * 256 + t] = x;
+}
 KERNEL guarded(const int* in, int* out, int n) {  // a scalar by its bits is changed by some of the lanes
     int t = thread(), row = t / 16, k = 0;
     if (in[t % 128] % 2) { row += n; k = row * 2; }
@@ -95,7 +110,7 @@ KERNEL beyond(const int* in, int* out, int n) {  // the last lanes of a row read
     out[thread()] = in[thread() % 16 * 17 + n];
 }
 """
-RIGHT = ("bits", "strided", "paired", "guarded", "tiled")
+RIGHT = ("bits", "strided", "paired", "edges", "guarded", "tiled")
 SHAPES = [(64, 1, 1), (16, 8, 1), (8, 4, 2), (4, 16, 1), (1, 64, 1), (100, 1, 1), (16, 5, 1), (24, 4, 1)]
 N = 3
 
@@ -135,12 +150,22 @@ def test_forms_do_not_show(
 ) -> None:
     optimised = launch(ptx, kernel, shape)
     counted = launch(ptx, kernel, shape, samples=2)
+    monkeypatch.setattr(engine_module, "_LEAN_WORK", 0)
+    whole = launch(ptx, kernel, shape)
     monkeypatch.setenv(MODE_VARIABLE, "varying")
     varying = launch(ptx, kernel, shape)
     assert optimised[0].any()
-    for other in (counted, varying):
+    for other in (counted, whole, varying):
         np.testing.assert_array_equal(optimised[0], other[0])
         assert optimised[1] == other[1]
+
+
+def test_fast_code_of_a_small_launch_leaves_out_what_is_outside_of_loops(ptx: str) -> None:
+    unit = build_program(link([ptx]), "edges", (64, 1, 1), "optimised", False, 128, False).units[0]
+    once = left_out(unit, lean=True)
+    assert left_out(unit, lean=False) == frozenset()
+    assert sum(len(unit.flow.blocks[i].instrs) for i in once) > 300
+    assert any(block.index not in once for block in unit.flow.blocks)
 
 
 @pytest.mark.parametrize("shape", [(64, 1, 1), (16, 4, 1)], ids=["64", "16x4"])

@@ -44,23 +44,24 @@ def needs_slow(unit: FunctionUnit, block: Block) -> bool:
     return False
 
 
-def left_out(unit: FunctionUnit) -> frozenset[int]:
-    """Blocks that FAST leaves to SLOW: those without a FAST form, and what is outside of loops, if there is much of it.
+def left_out(unit: FunctionUnit, lean: bool) -> frozenset[int]:
+    """Blocks that FAST leaves to SLOW: those without a FAST form; if it is to be `lean`, what is outside of loops, too,
+    where there is much of it.
 
     A warp runs that at most once, and often not at all (a tile at the edge). SLOW compiles what is run, and quickly.
     """
     blocks = unit.flow.blocks
     slow = {block.index for block in blocks if needs_slow(unit, block)}
     once = outside_loops(blocks)
-    if sum(len(blocks[index].instrs) for index in once) >= _MUCH and len(once) < len(blocks):
+    much = sum(len(blocks[index].instrs) for index in once) >= _MUCH
+    if lean and much and len(once) < len(blocks):
         slow |= once
     return frozenset(slow)
 
 
-def fast_entries(unit: FunctionUnit) -> dict[int, int]:
+def fast_entries(unit: FunctionUnit, slow: frozenset[int]) -> dict[int, int]:
     """Blocks at which SLOW may hand a warp back → entry numbers (0 is the start)."""
     blocks = unit.flow.blocks
-    slow = left_out(unit)
     before: dict[int, list[int]] = {b.index: [] for b in blocks}
     for b in blocks:
         for s in b.successors:
@@ -76,7 +77,7 @@ def fast_entries(unit: FunctionUnit) -> dict[int, int]:
 
 
 def fast_function(
-    unit: FunctionUnit, entries: dict[int, int], regions: dict[int, Region]
+    unit: FunctionUnit, entries: dict[int, int], regions: dict[int, Region], slow: frozenset[int]
 ) -> tuple[str, Emitter]:
     """The whole kernel for warps whose 32 lanes stay together."""
     e = Translator(unit, fast=True)
@@ -89,7 +90,6 @@ def fast_function(
         if number
     )
     e.do(f"switch i32 %entry, label %B0 [ {cases} ]")
-    slow = left_out(unit)
     for block in unit.flow.blocks:
         e.start_block()
         e.block_index = block.index

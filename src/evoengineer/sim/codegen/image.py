@@ -83,8 +83,10 @@ class KernelImage:
         check_access: bool,
         sm_count: int,
         check_init: bool = False,
+        lean: bool = False,
     ) -> None:
-        self.sm_count, self.check_init = sm_count, check_init
+        """`lean`: FAST code has loops only, if there is much outside of them."""
+        self.sm_count, self.check_init, self.lean = sm_count, check_init, lean
         self.module, self.kernel, self.shape, self.mode, self.check_access = (
             module,
             kernel,
@@ -93,7 +95,8 @@ class KernelImage:
             check_access,
         )
         started = time.perf_counter()
-        text = f"{_code_version()} {module.digest} {kernel} {shape} {mode} {check_access} {check_init} {sm_count}"
+        how = f"{shape} {mode} {check_access} {check_init} {sm_count} {lean}"
+        text = f"{_code_version()} {module.digest} {kernel} {how}"
         self.key = hashlib.sha256(text.encode()).hexdigest()[:40]
         self._libraries: list[object] = []
         self._program: Program | None = None
@@ -124,9 +127,10 @@ class KernelImage:
         entries: dict[int, int] = {}
         fast_code = b""
         if not program.force_vectors:
-            entries = fast.fast_entries(kernel)
-            regions = self._regions()
-            fast_code = jit.compile_ir(translate.module_text([fast.fast_function(kernel, entries, regions)]))
+            slow = fast.left_out(kernel, self.lean)
+            entries = fast.fast_entries(kernel, slow)
+            code = fast.fast_function(kernel, entries, self._regions(), slow)
+            fast_code = jit.compile_ir(translate.module_text([code]))
         functions = tuple(_plan_function(unit, entries if unit is kernel else {}) for unit in program.units)
         symbols = tuple(sorted(program.symbols, key=lambda name: program.symbols[name]))
         count = sum(len(unit.body.instrs) for unit in program.units)

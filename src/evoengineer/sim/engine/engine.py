@@ -7,6 +7,7 @@ protocol are the process's.
 from __future__ import annotations
 
 import ctypes as c
+import math
 import os
 import random
 from collections.abc import Hashable, Iterator, Sequence
@@ -48,6 +49,8 @@ _SPOT_WORK, _SPOT_BLOCK_WORK, _WHOLE_WORK = 1_000_000, 4_000_000, 6_000_000
 # Where that is too much, instructions and blocks that are tried before the launch; and in all launches between marks.
 _REHEARSAL_WORK, _REHEARSED_BLOCKS, _REHEARSED_WORK = 1_000_000, 1024, 4_000_000
 _SPOT_KIBIBYTES = 20_000  # of memory in which they are looked for: what is kept of each byte takes two dozen
+# Instructions of all warps, were each run once, up to which FAST code without what is outside of loops is worth it.
+_LEAN_WORK = 5_000_000
 _WAITING = abi.SPINS | abi.SHARES | abi.COOPERATIVE  # blocks that have to do with one another while they run
 
 
@@ -168,23 +171,31 @@ class Engine:
     # -- launches ------------------------------------------------------------------------------------
 
     def image(
-        self, module: Module, kernel: str, block: tuple[int, int, int], spot: bool = False
+        self,
+        module: Module,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        spot: bool = False,
     ) -> KernelImage:
-        """The kernel compiled for this block shape; `spot`: for those blocks in which races are looked for, if not in
-        all."""
+        """The kernel compiled for this block shape, and for how much a launch is worth; `spot`: for those blocks in
+        which races are looked for, if not in all."""
         checks = self.options.checks
         if self.options.spot_blocks and not spot:
             checks -= {"race"}
         check_access, check_init = bool(checks & {"race", "init"}), "init" in checks
-        key = (kernel, block, check_access, check_init)
+        length = module.linked.functions[kernel].text.count(";")
+        warps = math.prod(grid) * -(-math.prod(block) // 32)
+        lean = not check_access and warps * length <= _LEAN_WORK
+        key = (kernel, block, check_access, check_init, lean)
         if key not in module.images:
             from evoengineer.sim.codegen.image import KernelImage
             from evoengineer.sim.codegen.program import refuse_unsupported
 
             refuse_unsupported(module.linked.functions[kernel])
-            self._check_translated(module.linked.functions[kernel].text.count(";"))
+            self._check_translated(length)
             image = KernelImage(
-                module.linked, kernel, block, self.mode, check_access, self.card.sm_count, check_init
+                module.linked, kernel, block, self.mode, check_access, self.card.sm_count, check_init, lean
             )
             self._translated += image.plan.instructions
             module.images[key] = image
@@ -223,7 +234,7 @@ class Engine:
     ) -> LaunchResult:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
         options = self.options
-        image = plain = self.image(module, kernel, block)
+        image = plain = self.image(module, kernel, grid, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
         info = module.kernels[kernel]
         key: Hashable = None
@@ -260,14 +271,14 @@ class Engine:
             return request
 
         for few in self._rehearsals(image, grid, cooperative):
-            checked = self.image(module, kernel, block, spot=True)
+            checked = self.image(module, kernel, grid, block, spot=True)
             request = prepared(checked)
             request.flags |= abi.CHECK_RACE | abi.REHEARSAL
             self._run_chosen(request, few)
             self._rehearse(request, checked, grid, block)
         whole = self._races_in_all(image, grid, cooperative)
         if whole:
-            image = self.image(module, kernel, block, spot=True)
+            image = self.image(module, kernel, grid, block, spot=True)
         apart = () if whole else self._spots(image, grid, samples, cooperative)
         request = prepared(image)
         request.flags |= abi.CHECK_RACE if whole else 0
@@ -280,7 +291,7 @@ class Engine:
             self._run(request, image, grid, block)
         totals = _totals(request)
         for few, looked_into in self._affordable(apart, totals):
-            part = self.image(module, kernel, block, spot=True) if looked_into else image
+            part = self.image(module, kernel, grid, block, spot=True) if looked_into else image
             request = prepared(part)
             request.flags |= abi.CHECK_RACE if looked_into else 0
             self._run_chosen(request, few)

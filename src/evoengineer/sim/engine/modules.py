@@ -52,7 +52,9 @@ class Module:
     linked: LinkedModule
     variables: dict[str, DeviceVariable]
     kernels: dict[str, KernelInfo]
-    images: dict[tuple[str, tuple[int, int, int], bool, bool], KernelImage] = field(default_factory=dict)
+    images: dict[tuple[str, tuple[int, int, int], bool, bool, bool], KernelImage] = field(
+        default_factory=dict
+    )
 
 
 def place_module(linked: LinkedModule, memory: Memory) -> Module:

@@ -146,7 +146,7 @@ class KernelCommands:
         context.note("stream", stream)
         name = loaded.kernel.name
         with guards.deadline(context.options.limits.max_seconds, f"translating {name}"):
-            static_bytes = context.engine.image(loaded.module, name, block).plan.shared_bytes
+            static_bytes = context.engine.image(loaded.module, name, grid, block).plan.shared_bytes
         if static_bytes + shared_bytes > context.card.shared_bytes_per_block_optin:
             raise CallError(CudaError.INVALID_VALUE)
         if cooperative:
