@@ -7,6 +7,7 @@ sites of a kind: written out at each of them, the sorting would take long to com
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.forms import Form
@@ -59,6 +60,15 @@ def _key(form: Form) -> str:
     return f"{form.segments}_{hashlib.sha256(str(form.steps).encode()).hexdigest()[:16]}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A vector of what was read: of which rows and steps, in order."""
+
+    name: str
+    width: int
+    places: list[tuple[int, int]]
+
+
 class _Text:
     """The lines of a function."""
 
@@ -91,17 +101,18 @@ class _Text:
             f"shufflevector <{width} x {kind}> {a}, <{width} x {kind}> {b}, <{len(picks)} x i32> <{index}>"
         )
 
-    def append(self, whole: str, width: int, piece: str, size: int, kind: str) -> tuple[str, int]:
-        """A vector of both, and its width."""
-        if not whole:
-            return piece, size
-        longest = max(width, size)
-        a, b = (
-            value if own == longest else self.shuffle(own, kind, value, "poison", _padded(own, longest))
-            for value, own in ((whole, width), (piece, size))
-        )
-        picks = [*range(width), *(longest + i for i in range(size))]
-        return self.shuffle(longest, kind, a, b, picks), width + size
+    def together(self, a: _Piece, b: _Piece, kind: str) -> _Piece:
+        """One vector of both."""
+        longest = max(a.width, b.width)
+        names = [
+            each.name
+            if each.width == longest
+            else self.shuffle(each.width, kind, each.name, "poison", _padded(each.width, longest))
+            for each in (a, b)
+        ]
+        picks = [*range(a.width), *range(longest, longest + b.width)]
+        whole = self.shuffle(longest, kind, names[0], names[1], picks)
+        return _Piece(whole, a.width + b.width, [*a.places, *b.places])
 
     def end(self) -> str:
         return "\n".join([*self.lines, "}"])
@@ -130,20 +141,25 @@ def _load_text(name: str, form: Form, bits: int, count: int) -> str:
 def _load_all(text: _Text, rows: list[int], steps: Steps, bits: int, count: int) -> None:
     """Each lane's elements, from the base of its row on."""
     kind, unit = f"i{bits}", count * bits // 8
-    at: dict[tuple[int, int], int] = {}  # row and step → element among all that were read
-    whole, width = "", 0  # those
+    pieces: list[_Piece] = []
     for row in sorted(set(rows)):
         base = text.ins(f"inttoptr i64 %b{row} to ptr")
         wanted = sorted({step for own, step in zip(rows, steps, strict=True) if own == row})
         for first, last in _stretches(wanted, unit):
-            size = ((last - first) // unit + 1) * count
+            places = [(row, step) for step in range(first, last + 1, unit)]
             pointer = text.lane_pointer(base, first)
-            piece = text.ins(f"load <{size} x {kind}>, ptr {pointer}, align {bits // 8}")
-            at |= {(row, first + i * unit): width + i * count for i in range(size // count)}
-            whole, width = text.append(whole, width, piece, size, kind)
+            width = len(places) * count
+            name = text.ins(f"load <{width} x {kind}>, ptr {pointer}, align {bits // 8}")
+            pieces.append(_Piece(name, width, places))
+    while len(pieces) > 1:
+        pairs = zip(pieces[::2], pieces[1::2], strict=False)
+        odd = pieces[-1:] if len(pieces) % 2 else []
+        pieces = [*(text.together(a, b, kind) for a, b in pairs), *odd]
+    (whole,) = pieces
+    at = {place: number * count for number, place in enumerate(whole.places)}
     for part in range(count):
-        picks = [at[row, step] + part for row, step in zip(rows, steps, strict=True)]
-        vector = text.shuffle(width, kind, whole, "poison", picks)
+        picks = [at[place] + part for place in zip(rows, steps, strict=True)]
+        vector = text.shuffle(whole.width, kind, whole.name, "poison", picks)
         text.do(f"store <32 x {kind}> {vector}, ptr {text.place(part, bits)}, align 64")
     text.do("ret void")
 
