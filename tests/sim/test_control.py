@@ -245,6 +245,20 @@ def test_races_of_blocks_that_seem_to_wait_are_found_beforehand(owner: Controlle
     assert failure.kind == "race"
 
 
+def test_billions_of_blocks_are_not_put_in_an_order(owner: ControlledDevice) -> None:
+    """They run until their instructions are used up, and take no memory of ours."""
+    limits = replace(OPTIONS.limits, max_work=2_000_000)
+    owner.configure(
+        replace(OPTIONS, block_order="drawn", checks=frozenset({"race"}), spot_blocks=8, limits=limits)
+    )
+    client, module = connect(owner)
+    out = client.upload(np.zeros(1, np.int32))
+    client.launch(module["tally"], (1 << 31) - 1, 1, [out, np.uint32(31)])
+    failure = owner.mark().failure
+    assert failure is not None
+    assert failure.kind == "instruction_budget"
+
+
 def test_what_nobody_wrote_cannot_be_recognised(owner: ControlledDevice) -> None:
     """Neither in global memory nor in shared memory are two words alike, whatever was there before."""
     owner.configure(replace(OPTIONS, poison=True, noise=77))

@@ -48,6 +48,7 @@ _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
 _SPOT_WORK, _SPOT_BLOCK_WORK, _WHOLE_WORK = 1_000_000, 4_000_000, 6_000_000
 # Where that is too much, instructions and blocks that are tried before the launch; and in all launches between marks.
 _REHEARSAL_WORK, _REHEARSED_BLOCKS, _REHEARSED_WORK = 1_000_000, 1024, 4_000_000
+_NAMED_BLOCKS = 1 << 22  # of a launch, at most, that are put in an order one by one: a grid may have billions
 _SPOT_KIBIBYTES = 20_000  # of memory in which they are looked for: what is kept of each byte takes two dozen
 # Instructions of all warps, were each run once, up to which FAST code without what is outside of loops is worth it.
 _LEAN_WORK = 5_000_000
@@ -285,7 +286,7 @@ class Engine:
         self._count(request, image, samples, cooperative)
         exact = not request.flags & abi.SAMPLED_ONLY
         blocks = grid[0] * grid[1] * grid[2]
-        if exact and (apart or self.options.block_order == "drawn"):
+        if exact and blocks <= _NAMED_BLOCKS and (apart or self.options.block_order == "drawn"):
             self._run_chosen(request, self._order(request, blocks, frozenset(apart)))
         with reported(kernel) if options.progress else nullcontext():
             self._run(request, image, grid, block)
@@ -403,10 +404,12 @@ class Engine:
     ) -> tuple[int, ...]:
         """Blocks that run apart from the others, so that races may be looked for in them. None of those that are
         counted: code that looks for races does not count."""
-        if not self._may_look(image) or cooperative or image.plan.flags & _WAITING:
+        blocks = grid[0] * grid[1] * grid[2]
+        waiting = cooperative or image.plan.flags & _WAITING
+        if waiting or blocks > _NAMED_BLOCKS or not self._may_look(image):
             return ()
         # At least one is left to the others, which show how much a block takes.
-        limit = min(self.options.spot_blocks, grid[0] * grid[1] * grid[2] - max(len(samples), 1))
+        limit = min(self.options.spot_blocks, blocks - max(len(samples), 1))
         return spots(grid, limit, self.options.order_seed, samples) if limit > 0 else ()
 
     def _affordable(self, apart: tuple[int, ...], totals: Totals) -> Iterator[tuple[tuple[int, ...], bool]]:

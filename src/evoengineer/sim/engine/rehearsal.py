@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.runtime.native import Memory
 
-_MOST_BYTES = 1 << 30  # that are kept; of a candidate that has more than that, nothing is tried
+_MOST_BYTES = 1 << 29  # that are kept; of a candidate that has more than that, nothing is tried
 
 
 def may_be_undone(memory: Memory) -> bool:
