@@ -212,7 +212,7 @@ def test_blocks_that_all_touch_both_ends_read_their_own_part_as_well(seed: int) 
 
 
 def test_a_wave_of_blocks_fetches_no_byte_twice_however_they_are_numbered() -> None:
-    """As in a matrix product whose blocks lie in one row: every 32nd reads the same strip, and L2 holds less than all."""
+    """As in a product whose blocks lie in one row: every 32nd reads the same strip, and L2 holds less than all."""
     size, strips, blocks, wave = 1 << 20, 32, 1024, 256
     samples = choose_blocks((blocks, 1, 1), 12)
     weights = weigh_blocks((blocks, 1, 1), samples)
