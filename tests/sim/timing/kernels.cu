@@ -182,6 +182,17 @@ __global__ void single_halves(__half* data, int rounds, __half a, __half b) {
     for (int j = 0; j < 8; j++) data[threadIdx.x + 32 * j] = x[j];
 }
 
+__global__ void walks(const float* in, float* out, int each) {  // a thread goes through its own lines
+    const float* own = in + (size_t(blockIdx.x) * blockDim.x + threadIdx.x) * each;
+    float sum = 0.0f;
+    for (int k = 0; k < each; k++) sum += own[k];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+__global__ void stripes(float* out, size_t pitch) {  // 32 bytes in each of 32 rows; those beside them are another row's of blocks
+    out[(size_t(blockIdx.x) * 32 + threadIdx.y) * pitch + blockIdx.y * 8 + threadIdx.x] = 1.0f;
+}
+
 __global__ void half_multiply_add(__half2* data, int rounds) {
     __half2 a[8];
     for (int j = 0; j < 8; j++) a[j] = data[threadIdx.x + 32 * j];

@@ -209,3 +209,16 @@ def test_blocks_that_all_touch_both_ends_read_their_own_part_as_well(seed: int) 
         prints, samples, weigh_blocks(grid, samples), grid, 100, 1 << 20, 1.0, {}, overlaps
     )
     assert traffic.dram_read >= whole
+
+
+def test_a_wave_of_blocks_fetches_no_byte_twice_however_they_are_numbered() -> None:
+    """As in a product whose blocks lie in one row: every 32nd reads the same strip, and L2 holds less than all."""
+    size, strips, blocks, wave = 1 << 20, 32, 1024, 256
+    samples = choose_blocks((blocks, 1, 1), 12)
+    weights = weigh_blocks((blocks, 1, 1), samples)
+    prints = [
+        Footprint(i, 0, strips * size, size * (b % strips), size * (b % strips + 1), size, 0, 1)
+        for i, b in enumerate(samples)
+    ]
+    traffic = _traffic(prints, samples, weights, (blocks, 1, 1), wave, 16 << 20, 1.0, {})
+    assert strips * size <= traffic.dram_read <= blocks // wave * strips * size

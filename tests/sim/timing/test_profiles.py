@@ -426,6 +426,30 @@ def test_a_channel_takes_its_time_for_a_few_bytes(ptx: str, key: str) -> None:
     assert one == pytest.approx(far, rel=0.05)
 
 
+def test_threads_that_walk_through_more_lines_than_l1_holds_do_not_lose_them_at_every_step(ptx: str) -> None:
+    bench = Bench(ptx, sampled_only=True)
+    blocks, threads, each = 128 * 24, 128, 32  # twelve blocks at a time: 192 KiB of lines
+    data = 4 * blocks * threads * each
+    p = bench.profile(
+        "walks", (blocks,), (threads,), bench.buffer(data), bench.buffer(4 * blocks * threads), each
+    )
+    assert p.resident_blocks * threads * 128 > CARD.l1_shared_bytes_per_sm
+    assert data <= p.l2_bytes < 2.5 * data  # eight times as much if every step fetched its sector again
+
+
+def test_l2_gathers_what_later_blocks_write_beside_it(ptx: str) -> None:
+    """The next row of blocks comes while L2 holds the one before, or long after that."""
+
+    def dram_ns(across: int, down: int) -> float:
+        bench = Bench(ptx, device=DeviceName("sim", "rtx3090"), sampled_only=True)
+        out = bench.buffer(1024 * across * down)
+        return bench.profile("stripes", (across, down), (8, 32), out, 8 * down).terms_ns["dram"]
+
+    bytes_ns = 1024 * 512 * 2048 / load_profile("rtx3090").dram_bytes_per_second * 1e9
+    assert bytes_ns < dram_ns(512, 2048) < 1.6 * bytes_ns
+    assert dram_ns(16384, 64) > 2 * bytes_ns
+
+
 @pytest.mark.parametrize("key", ["rtx4090", "a100-40gb", "rtx3090", "h100-sxm"])
 def test_fused_half_operations_stay_below_the_peak(ptx: str, key: str) -> None:
     bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)

@@ -149,7 +149,12 @@ def grid_traffic(
         if m.side_by_side:
             passing = min(passing, m.span_bytes / m.step_bytes * through)
         shared = min(l2_bytes / m.span_bytes, 1.0) if m.roams else min(kept, kept_fraction(passing, l2_bytes))
-        fetched += (asked - volume) * (1 - shared)
+        again_asked = (asked - volume) * (1 - shared)
+        if not m.roams and not m.reach_bytes:
+            # Blocks that run together go through what they share together, whichever they are: a wave of them fetches
+            # no byte twice.
+            again_asked = min(again_asked, max(-(-blocks // wave) * m.span_bytes - volume, 0.0))
+        fetched += again_asked
         fetched += in_waves * m.fresh * m.refetched_bytes
         # Every byte that becomes dirty is written once: by this launch, as it displaces what earlier ones left dirty,
         # or after it. What they left dirty in the same place was theirs to pay for.
