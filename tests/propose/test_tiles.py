@@ -12,10 +12,10 @@ import pytest
 
 import evoengineer
 from evoengineer.propose.rewriter.change import Task
-from evoengineer.propose.rewriter.filling import has_unit_stride, is_affine
 from evoengineer.propose.rewriter.splitting import split
 from evoengineer.propose.rewriter.tile import Schedule, Split, analysed, tiled
 from evoengineer.propose.rewriter.tiling import Tiling
+from evoengineer.propose.syntax.addresses import has_unit_stride, is_affine
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels, only_launch
 from evoengineer.propose.syntax.knobs import allowed
@@ -71,6 +71,19 @@ def test_tiles_are_right_at_every_edge(name: str, how: dict[str, Any]) -> None:
         nest = nest_of(source, next(each for each in kernels(source) if each.name == part))
     sides = (Split(fastest, 8, 2), Split(other, 4, 4, adjacent=True))
     text = tiled(source, nest, analysed(source, nest), Schedule(sides, **how))
+    verdict = evoengineer.judge(text, specimen.problem)
+    assert verdict.outcome == "valid", verdict.evidence
+
+
+@pytest.mark.parametrize("name", ["gemm_bias_relu", "channel_mix"])
+def test_neighbours_are_stored_at_once_where_they_are_aligned(name: str) -> None:
+    """Sizes that four divides and others; also outputs that are numbered by one index."""
+    specimen = next(each for each in CORPUS if each.name == name)
+    nest = nest_of(specimen.source, kernels(specimen.source)[0])
+    fastest, other = nest.dims[0].name, nest.dims[1].name
+    sides = (Split(fastest, 8, 8, adjacent=True), Split(other, 4, 4, adjacent=True))
+    text = tiled(specimen.source, nest, analysed(specimen.source, nest), Schedule(sides, step=8))
+    assert "*reinterpret_cast<float4*>(run_at) = " in text
     verdict = evoengineer.judge(text, specimen.problem)
     assert verdict.outcome == "valid", verdict.evidence
 

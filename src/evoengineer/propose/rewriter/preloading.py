@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from evoengineer.propose.rewriter.filling import PADDING, Side, has_unit_stride
+from evoengineer.propose.rewriter.filling import PADDING, Side
 from evoengineer.propose.rewriter.staging import definitions_of, resolved
 from evoengineer.propose.rewriter.widening import STEP, Loop, Widening, counted
+from evoengineer.propose.syntax.addresses import has_unit_stride
 from evoengineer.propose.syntax.dependence import condition_of, ends_iteration, is_load, is_target
 from evoengineer.propose.syntax.tree import NotUnderstood, expression, field, identifiers, named, text, walk
 

@@ -267,8 +267,15 @@ class _Printer:
         return "".join(lines) + "\n"
 
     def _body(self) -> str:
+        fastest = self.nest.dims[0].name
         coarse = [
-            Coarse(side.dim, self.constant(side.dim, "EACH"), f"n_{side.dim}") for side in self.schedule.sides
+            Coarse(
+                side.dim,
+                self.constant(side.dim, "EACH"),
+                f"n_{side.dim}",
+                self.constant(side.dim, "RUN") if side.dim == fastest and self.schedule.step else "",
+            )
+            for side in self.schedule.sides
         ]
         in_range = " && ".join(
             f"in_{dim.name}{f'[n_{dim.name}]' if dim.name in self.sides else ''}" for dim in self.nest.dims

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
-from evoengineer.propose.rewriter.filling import Side, has_unit_stride
+from evoengineer.propose.rewriter.filling import Side
 from evoengineer.propose.rewriter.staging import definitions_of, resolved
 from evoengineer.propose.rewriter.widening import STEP, Widening
+from evoengineer.propose.syntax.addresses import has_unit_stride
 from evoengineer.propose.syntax.dependence import is_load, is_target
 from evoengineer.propose.syntax.nest import Nest
 from evoengineer.propose.syntax.tree import NotUnderstood, text, walk

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from evoengineer.propose.syntax.addresses import has_unit_stride
 from evoengineer.propose.syntax.dependence import (
     NONE,
     Dependence,
@@ -50,6 +51,9 @@ class Coarse:
     dim: str
     factor: str
     index: str
+    run: str = (
+        ""  # constant: how many neighbours in a row a thread computes, where it is worth storing them at once
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +296,42 @@ class Widening:
         value = field(node, "right")
         hoisted, loads = self._hoist(value, every, pad, masks)
         guard = " && ".join([self.in_range, *(mask.name + self.indices(mask.dims) for mask in masks)])
-        statement = f"if ({guard}) {self.expression(target)} = {self.expression(value, loads)};"
-        return hoisted + self.over(every, statement, pad)
+        stored = f"{self.expression(target)} = {{}};"
+        along = next((each for each in self.coarse if each.run), None)
+        if along is None or not self._is_row_of_floats(target, along.dim):
+            statement = f"if ({guard}) {stored.format(self.expression(value, loads))}"
+            return hoisted + self.over(every, statement, pad)
+        return hoisted + self._store_runs(
+            along, guard, self.expression(target), self.expression(value, loads), pad
+        )
+
+    def _is_row_of_floats(self, target: Node, dim: str) -> bool:
+        """Whether outputs along a dimension are neighbours in memory that a wide store could take."""
+        if self.element_type(target) != "float" or target.type != "subscript_expression":
+            return False
+        linears = [linear.name for linear in self.nest.linears if linear.dims[0] == dim]
+        return any(has_unit_stride(text(target), name) for name in (dim, *linears))
+
+    def _store_runs(self, along: Coarse, guard: str, target: str, value: str, pad: str) -> str:
+        """Neighbours are stored four at once where all of them exist and the address is aligned."""
+        others = frozenset(each.dim for each in self.coarse if each is not along)
+        # A run of another length is not stored at once; its values are kept within bounds all the same.
+        run, values, first = along.run, self.fresh("values"), self.fresh("first")
+        inner, deeper = pad + STEP, pad + STEP * 2
+        each = f"{deeper}const int {along.index} = {first} + place;\n"
+        loop = f"{inner}#pragma unroll\n{inner}for (int place = 0; place < {run}; ++place) {{\n{each}"
+        body = (
+            f"{{\n{inner}float {values}[4];\n{inner}bool together = {run} == 4;\n"
+            f"{loop}{deeper}{values}[place % 4] = {value};\n{deeper}together = together && ({guard});\n{inner}}}\n"
+            f"{inner}const int {along.index} = {first};\n"
+            f"{inner}float* const run_at = &{target};\n"
+            f"{inner}if (together && reinterpret_cast<size_t>(run_at) % 16 == 0) {{\n"
+            f"{deeper}*reinterpret_cast<float4*>(run_at) = "
+            f"make_float4({', '.join(f'{values}[{place}]' for place in range(4))});\n"
+            f"{inner}}} else {{\n{loop}{deeper}if ({guard}) {target} = {value};\n{inner}}}\n{inner}}}\n{pad}}}"
+        )
+        head = f"#pragma unroll\n{pad}for (int {first} = 0; {first} < {along.factor}; {first} += {run}) "
+        return self.over(others, f"{{\n{pad}{head}{body}\n{pad}}}", pad)
 
     def _if(self, node: Node, pad: str, masks: tuple[Mask, ...]) -> str:
         condition = condition_of(node)
