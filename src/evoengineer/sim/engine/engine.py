@@ -271,16 +271,17 @@ class Engine:
             request.sample_count = 0
             return request
 
-        for few in self._rehearsals(image, grid, cooperative):
-            checked = self.image(module, kernel, grid, block, spot=True)
+        checked = self.image(module, kernel, grid, block, spot=True) if self._may_look(image) else image
+        spots_apart = self._spots(image, grid, samples, cooperative)
+        alike = checked.block_count == image.block_count  # else their executions cannot be added up
+        for few in self._rehearsals(image, grid, cooperative) if alike or not spots_apart else (spots_apart,):
             request = prepared(checked)
             request.flags |= abi.CHECK_RACE | abi.REHEARSAL
             self._run_chosen(request, few)
             self._rehearse(request, checked, grid, block)
         whole = self._races_in_all(image, grid, cooperative)
-        if whole:
-            image = self.image(module, kernel, grid, block, spot=True)
-        apart = () if whole else self._spots(image, grid, samples, cooperative)
+        image = checked if whole else image
+        apart = spots_apart if alike and not whole else ()
         request = prepared(image)
         request.flags |= abi.CHECK_RACE if whole else 0
         self._count(request, image, samples, cooperative)
@@ -292,7 +293,7 @@ class Engine:
             self._run(request, image, grid, block)
         totals = _totals(request)
         for few, looked_into in self._affordable(apart, totals):
-            part = self.image(module, kernel, grid, block, spot=True) if looked_into else image
+            part = checked if looked_into else image
             request = prepared(part)
             request.flags |= abi.CHECK_RACE if looked_into else 0
             self._run_chosen(request, few)

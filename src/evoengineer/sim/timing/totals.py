@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from operator import add
 
 from evoengineer.sim.timing.code import KernelCode
 from evoengineer.sim.timing.counters import Counters, SiteCache, SiteCount
@@ -34,8 +33,8 @@ class Totals:
         """Of other blocks of the same launch, too."""
         busiest = sorted((*self.busiest, *others.busiest), key=lambda each: (-each[1], each[0]))
         return Totals(
-            tuple(map(add, self.executions, others.executions)),
-            tuple(map(add, self.lanes, others.lanes)),
+            tuple(a + b for a, b in zip(self.executions, others.executions, strict=True)),
+            tuple(a + b for a, b in zip(self.lanes, others.lanes, strict=True)),
             self.instructions + others.instructions,
             tuple(busiest[: max(len(self.busiest), len(others.busiest))]),
         )
