@@ -137,6 +137,15 @@ def test_a_function_is_written_out_with_names_of_its_own() -> None:
     assert "s_of_dot += a_of_dot[i_of_dot] * b_of_dot[i_of_dot * n]" in written
 
 
+def test_a_function_that_calls_itself_is_left_alone() -> None:
+    text = (
+        "__device__ float f(const float* a, int n) { return n > 0 ? g(a, n - 1) : a[0]; }\n"
+        "__device__ float g(const float* a, int n) { return a[n] + f(a, n); }\n"
+        "__global__ void run(const float* a, float* c) { c[0] = f(a, 3); }"
+    )
+    assert plain(text) == text
+
+
 def test_casts_are_no_obstacle_to_arithmetic() -> None:
     for written in (
         "(int)x.size(0) + 1",

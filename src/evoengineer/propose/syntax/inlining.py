@@ -45,7 +45,7 @@ class _Function:
 def inlined(source: str) -> str:
     """The text with kernels that call no function with pointers, as far as such functions are understood."""
     for _ in range(_MOST):
-        functions = {each.name: each for each in _functions(source)}
+        functions = _without_cycles({each.name: each for each in _functions(source)})
         change = next(_calls(source, functions), None) if functions else None
         if change is None:
             break
@@ -84,6 +84,24 @@ def _functions(source: str) -> Iterator[_Function]:
             tuple(each for each in statements if each.type != "return_statement"),
             result,
         )
+
+
+def _without_cycles(functions: dict[str, _Function]) -> dict[str, _Function]:
+    """Those that do not come back to themselves."""
+    calls = {
+        name: {
+            text(field(node, "function"))
+            for statement in (*each.statements, *([each.result] if each.result is not None else []))
+            for node in walk(statement)
+            if node.type == "call_expression"
+        }
+        for name, each in functions.items()
+    }
+    for _ in functions:  # what is called by what is called, as far as there are functions
+        calls = {
+            name: found.union(*(calls.get(each, set()) for each in found)) for name, found in calls.items()
+        }
+    return {name: each for name, each in functions.items() if name not in calls[name]}
 
 
 def _calls(source: str, functions: dict[str, _Function]) -> Iterator[list[Edit]]:
