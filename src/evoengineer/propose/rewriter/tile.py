@@ -267,13 +267,13 @@ class _Printer:
         return "".join(lines) + "\n"
 
     def _body(self) -> str:
-        fastest = self.nest.dims[0].name
+        runs = {self.nest.dims[0].name} if self.schedule.step and self.schedule.wide else set()
         coarse = [
             Coarse(
                 side.dim,
                 self.constant(side.dim, "EACH"),
                 f"n_{side.dim}",
-                self.constant(side.dim, "RUN") if side.dim == fastest and self.schedule.step else "",
+                self.constant(side.dim, "RUN") if side.dim in runs else "",
             )
             for side in self.schedule.sides
         ]

@@ -83,17 +83,18 @@ def nest_of(source: str, kernel: Kernel) -> Nest:
         raise NotUnderstood("dynamic shared memory")
     reading = Reading()
     reading.read(named(kernel.body))
-    _require_position_free(reading.body, set(reading.aliases) - set(reading.direct))
+    aliases = {name: part for name, part in reading.aliases.items() if name not in reading.direct}
+    _require_position_free(reading.body, aliases)
     nest = _in_parameters(_assemble(kernel, launch, reading))
     _require_known_extents(nest)
     return nest
 
 
-def _require_position_free(body: list[Node], aliases: set[str]) -> None:
+def _require_position_free(body: list[Node], aliases: Mapping[str, str]) -> None:
     for statement in body:
         for node in walk(statement):
-            if node.type == "identifier" and text(node) in _POSITIONS | aliases:
-                raise NotUnderstood(f"{text(node)} is used inside the computation")
+            if node.type == "identifier" and text(node) in _POSITIONS | set(aliases):
+                raise NotUnderstood(f"{aliases.get(text(node), text(node))} is used inside the computation")
             if text(node) == "__shared__":
                 raise NotUnderstood("threads share memory")
             if node.type in ("return_statement", "goto_statement", "lambda_expression", "asm_statement"):
