@@ -2,9 +2,10 @@
 
     python -m benchmarks.seeds                           # all that ship, 200 seeds
     python -m benchmarks.seeds --seeds 20 relu softmax   # those whose name contains a word
+    python -m benchmarks.seeds --seeds 5 --bench         # the draws of the bench cases instead of the check cases
 
 Only what can depend on the seed is done again: a baseline is built once and loaded once; for each seed all draws of
-its check cases are drawn, run and compared as the judge does it, without the race and initialisation checks, which
+its cases are drawn, run and compared as the judge does it, without the race and initialisation checks, which
 do not look at values. Prints a line per problem; exit code 1 if any draw was refused. One process at a time.
 """
 
@@ -38,7 +39,7 @@ class Examiner:
         self._reference.close()
         self._gpu.close()
 
-    def refused(self, description: Description, seeds: range) -> tuple[int, list[str]]:
+    def refused(self, description: Description, seeds: range, bench: bool) -> tuple[int, list[str]]:
         """How many draws were compared, and what is said of those that are not right."""
         problem = description.problem
         assert problem.baseline is not None
@@ -48,10 +49,11 @@ class Examiner:
             return 0, [build.summary]
         self._reference.load(problem)
         compared, found = 0, []
-        with self._gpu.load(build.library, self._reference, description, 0) as stage:
+        kernel = Kernel(text).id
+        with self._gpu.load(build.library, self._reference, description, 0, kernel) as stage:
             for seed in seeds:
-                for planned in plan_draws(description, Kernel(text).id, seed):
-                    if planned.bench:
+                for planned in plan_draws(description, kernel, seed):
+                    if planned.bench != bench:
                         continue
                     draw = self._reference.prepare(planned.case, planned.distribution, planned.seed)
                     said = self._compare(stage, planned.case, draw)
@@ -64,7 +66,7 @@ class Examiner:
 
     def _compare(self, stage: SimulatedStage, case: int, draw: int) -> str:
         stage.put(case, self._reference.stage(draw), "")
-        stage.call(case, Mode.PLAIN, "")
+        stage.call(case, Mode.LOADING, "")  # nothing is looked into
         fetched, _ = stage.fetch(case, "")
         comparison = self._reference.check(draw, fetched.tensors, fetched.inputs)
         return str(comparison.mismatch["text"]) if comparison.mismatch else ""
@@ -76,6 +78,9 @@ def main() -> int:
     )
     parser.add_argument("words", nargs="*", help="only problems whose name contains one of these")
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument(
+        "--bench", action="store_true", help="draws of the bench case instead of the check cases"
+    )
     options = parser.parse_args()
     names = [name for name in shipped() if not options.words or any(word in name for word in options.words)]
     refused = 0
@@ -83,7 +88,7 @@ def main() -> int:
     for name in names:
         begin = time.monotonic()
         try:
-            compared, found = examiner.refused(find_problem(name), range(options.seeds))
+            compared, found = examiner.refused(find_problem(name), range(options.seeds), options.bench)
         except Rejected as rejected:
             compared, found = 0, [rejected.summary]
         refused += len(found)
