@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes as c
 import math
 import os
-import random
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ from evoengineer.card.occupancy import KernelResources, blocks_per_multiprocesso
 from evoengineer.errors import DeviceError, UsageError
 from evoengineer.sim.codegen import abi
 from evoengineer.sim.engine.acceptance import accept
+from evoengineer.sim.engine.looking import NAMED_BLOCKS, REHEARSAL_WORK, WAITING, Looking, affordable, apart
 from evoengineer.sim.engine.modules import KernelInfo, Module, place_module
-from evoengineer.sim.engine.order import delayed, drawn, spots
+from evoengineer.sim.engine.order import delayed, drawn
 from evoengineer.sim.engine.progress import reported
 from evoengineer.sim.engine.rehearsal import may_be_undone, undone
 from evoengineer.sim.engine.report import cuda_error, describe
@@ -43,16 +43,10 @@ MODES = ("optimised", "varying")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
 _PARAMETER_BYTES, _WORKSPACE_BYTES = 32768, 4096
 _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
-# Instructions of a launch, at most, that run looking for races in some of its blocks (one block may take more); or in
-# all of them, where blocks wait for one another and cannot run by themselves.
-_SPOT_WORK, _SPOT_BLOCK_WORK, _WHOLE_WORK = 1_000_000, 4_000_000, 6_000_000
-# Where that is too much, instructions and blocks that are tried before the launch; and in all launches between marks.
-_REHEARSAL_WORK, _REHEARSED_BLOCKS, _REHEARSED_WORK = 1_000_000, 1024, 4_000_000
-_NAMED_BLOCKS = 1 << 22  # of a launch, at most, that are put in an order one by one: a grid may have billions
-_SPOT_KIBIBYTES = 20_000  # of memory in which they are looked for: what is kept of each byte takes two dozen
+_REHEARSED_WORK = 4_000_000  # instructions that are tried before launches, between two marks
+_SPOT_KIBIBYTES = 20_000  # of memory in which races are looked for: what is kept of each byte takes two dozen
 # Instructions of all warps, were each run once, up to which FAST code without what is outside of loops is worth it.
 _LEAN_WORK = 5_000_000
-_WAITING = abi.SPINS | abi.SHARES | abi.COOPERATIVE  # blocks that have to do with one another while they run
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +74,7 @@ class Engine:
         self._counted = 0
         self._missed: dict[Hashable, frozenset[int]] = {}  # blocks that earlier samples did not stand for
         self._work = self._rehearsed = 0  # instructions since the last mark
-        self._most_work: dict[
-            tuple[str, tuple[int, int, int]], int
-        ] = {}  # of a launch so far, by kernel and grid
+        self._looking = Looking()
         self._translated = 0  # PTX instructions
         self._params = self.memory.allocate(structs.CONSTANT, _PARAMETER_BYTES)
         self._workspace = self.memory.allocate(structs.DEVICE, _WORKSPACE_BYTES)
@@ -271,28 +263,32 @@ class Engine:
             request.sample_count = 0
             return request
 
-        checked = self.image(module, kernel, grid, block, spot=True) if self._may_look(image) else image
-        spots_apart = self._spots(image, grid, samples, cooperative)
-        alike = checked.block_count == image.block_count  # else their executions cannot be added up
-        for few in self._rehearsals(image, grid, cooperative) if alike or not spots_apart else (spots_apart,):
-            request = prepared(checked)
-            request.flags |= abi.CHECK_RACE | abi.REHEARSAL
-            self._run_chosen(request, few)
-            self._rehearse(request, checked, grid, block)
-        whole = self._races_in_all(image, grid, cooperative)
-        image = checked if whole else image
-        apart = spots_apart if alike and not whole else ()
+        checked, whole = image, False
+        spots: tuple[int, ...] = ()
+        if self._may_look(image):
+            checked = self.image(module, kernel, grid, block, spot=True)
+            spots = apart(options, image, grid, samples, cooperative)
+            whole = self._looking.in_all(options, image, grid, cooperative)
+            tried = self._may_try(self._looking.beforehand(options, image, grid, cooperative))
+            if spots and checked.block_count != image.block_count:  # their executions cannot be added up
+                tried, spots = iter([spots]), ()
+            for few in tried:
+                request = prepared(checked)
+                request.flags |= abi.CHECK_RACE | abi.REHEARSAL
+                self._run_chosen(request, few)
+                self._rehearse(request, checked, grid, block)
+        image, spots = (checked, ()) if whole else (image, spots)
         request = prepared(image)
         request.flags |= abi.CHECK_RACE if whole else 0
         self._count(request, image, samples, cooperative)
         exact = not request.flags & abi.SAMPLED_ONLY
         blocks = grid[0] * grid[1] * grid[2]
-        if exact and blocks <= _NAMED_BLOCKS and (apart or self.options.block_order == "drawn"):
-            self._run_chosen(request, self._order(request, blocks, frozenset(apart)))
+        if exact and blocks <= NAMED_BLOCKS and (spots or options.block_order == "drawn"):
+            self._run_chosen(request, self._order(request, blocks, frozenset(spots)))
         with reported(kernel) if options.progress else nullcontext():
             self._run(request, image, grid, block)
         totals = _totals(request)
-        for few, looked_into in self._affordable(apart, totals):
+        for few, looked_into in affordable(spots, totals):
             part = checked if looked_into else image
             request = prepared(part)
             request.flags |= abi.CHECK_RACE if looked_into else 0
@@ -300,8 +296,7 @@ class Engine:
             self._run(request, part, grid, block)
             totals = totals.with_more(_totals(request))
         if options.spot_blocks:
-            before = self._most_work.get((plain.key, grid), 0)
-            self._most_work[plain.key, grid] = max(before, totals.instructions)
+            self._looking.note(plain, grid, totals.instructions)
         if image.check_init:
             self.undefined_results.note(self.memory.undefined_notes(), image)
         profile = None
@@ -340,7 +335,7 @@ class Engine:
         block: tuple[int, int, int],
     ) -> None:
         """Only a race counts: whatever else goes wrong, blocks that are not there may be missed."""
-        request.instruction_limit = min(request.instruction_limit, _REHEARSAL_WORK)
+        request.instruction_limit = min(request.instruction_limit, REHEARSAL_WORK)
         before = self._work
         with undone(self.memory):
             try:
@@ -348,23 +343,14 @@ class Engine:
             except DeviceError as error:
                 if error.kind == abi.ERROR_NAMES[abi.RACE]:
                     raise
-        self._rehearsed += max(self._work - before, _REHEARSAL_WORK // 4)  # to undo it takes time, too
+        self._rehearsed += max(self._work - before, REHEARSAL_WORK // 4)  # to undo it takes time, too
         self._work = before
 
-    def _rehearsals(
-        self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool
-    ) -> Iterator[Sequence[int]]:
-        """Blocks that wait for one another, or seem to, and are tried beforehand: the first ones, which have nobody to
-        wait for, and some anywhere."""
-        waiting = cooperative or image.plan.flags & _WAITING
-        if not waiting or not self._may_look(image) or self._races_in_all(image, grid, cooperative):
-            return
-        blocks = grid[0] * grid[1] * grid[2]
-        count = blocks if cooperative else min(blocks, _REHEARSED_BLOCKS)
-        somewhere = random.Random(f"rehearsal {self.options.order_seed} {blocks}").randint(0, blocks - count)
-        for first in sorted({0, somewhere}):
+    def _may_try(self, parts: Iterator[Sequence[int]]) -> Iterator[Sequence[int]]:
+        """Of what could be tried beforehand, as much as there is time for."""
+        for part in parts:
             if self._rehearsed < _REHEARSED_WORK and may_be_undone(self.memory):
-                yield range(first, first + count)
+                yield part
 
     def _order(self, request: structs.Launch, blocks: int, without: frozenset[int]) -> Sequence[int]:
         """Of blocks that are named one by one, as `block_order` has it."""
@@ -373,7 +359,7 @@ class Engine:
             order = range(blocks - 1, -1, -1)
         elif self.options.block_order == "drawn":
             seed = f"{self.options.order_seed} {blocks}"
-            waiting = request.flags & _WAITING
+            waiting = request.flags & WAITING
             order = delayed(blocks, request.max_resident, seed) if waiting else drawn(blocks, seed)
         return [each for each in order if each not in without] if without else order
 
@@ -391,37 +377,6 @@ class Engine:
         options = self.options
         asked = bool(options.spot_blocks) and "race" in options.checks and not options.sampled_only
         return asked and self._may_translate(image.plan.instructions)
-
-    def _races_in_all(self, image: KernelImage, grid: tuple[int, int, int], cooperative: bool) -> bool:
-        """Whether races are looked for in all blocks at once: they wait for one another, or are few. Only where an
-        earlier launch has shown that this does not take too long."""
-        few = grid[0] * grid[1] * grid[2] <= self.options.spot_blocks
-        together = few or cooperative or bool(image.plan.flags & _WAITING)
-        known = self._most_work.get((image.key, grid))
-        return self._may_look(image) and together and known is not None and known <= _WHOLE_WORK
-
-    def _spots(
-        self, image: KernelImage, grid: tuple[int, int, int], samples: tuple[int, ...], cooperative: bool
-    ) -> tuple[int, ...]:
-        """Blocks that run apart from the others, so that races may be looked for in them. None of those that are
-        counted: code that looks for races does not count."""
-        blocks = grid[0] * grid[1] * grid[2]
-        waiting = cooperative or image.plan.flags & _WAITING
-        if waiting or blocks > _NAMED_BLOCKS or not self._may_look(image):
-            return ()
-        # At least one is left to the others, which show how much a block takes.
-        limit = min(self.options.spot_blocks, blocks - max(len(samples), 1))
-        return spots(grid, limit, self.options.order_seed, samples) if limit > 0 else ()
-
-    def _affordable(self, apart: tuple[int, ...], totals: Totals) -> Iterator[tuple[tuple[int, ...], bool]]:
-        """What is still to be run, and whether looking for races: as many blocks as that is worth by what the others
-        have shown. It takes far longer than just to run them."""
-        busiest = max((work for _, work in totals.busiest), default=1)
-        limit = max(_SPOT_WORK // max(busiest, 1), int(busiest <= _SPOT_BLOCK_WORK))
-        if apart[:limit]:
-            yield apart[:limit], True
-        if apart[limit:]:
-            yield apart[limit:], False
 
     def _count(
         self, request: structs.Launch, image: KernelImage, samples: tuple[int, ...], cooperative: bool
