@@ -5,8 +5,9 @@
 
 __global__ void warm(int* data) { data[threadIdx.x] = 0; }
 
-__global__ void endless(volatile int* flag) {
-    while (*flag == 0) {}
+// It works: a loop that only waits for nobody would be found, and ended.
+__global__ void endless(volatile int* counts) {
+    while (counts[threadIdx.x] >= 0) counts[threadIdx.x] = (counts[threadIdx.x] + 1) % 1000;
 }
 
 int main() {
