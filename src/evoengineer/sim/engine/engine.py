@@ -271,7 +271,7 @@ class Engine:
             whole = self._looking.in_all(options, image, grid, cooperative)
             tried = self._may_try(self._looking.beforehand(options, image, grid, cooperative))
             if spots and checked.block_count != image.block_count:  # their executions cannot be added up
-                tried, spots = iter([spots]), ()
+                tried, spots = iter([spots] if may_be_undone(self.memory) else []), ()
             for few in tried:
                 request = prepared(checked)
                 request.flags |= abi.CHECK_RACE | abi.REHEARSAL
