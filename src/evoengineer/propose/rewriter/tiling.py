@@ -19,6 +19,7 @@ from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.nest import Nest, nest_of
 from evoengineer.propose.syntax.tree import NotUnderstood, text
+from evoengineer.propose.syntax.unstaging import unstaged
 
 _LARGEST_ASSUMED = 64  # larger ones gain nothing from being known when the kernel is compiled
 _FEW_BLOCKS = 64  # less leaves most of a card idle
@@ -41,6 +42,7 @@ class Tiling:
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         """Every kernel that can be tiled is tiled at once: a text with two is not held back by the other."""
+        source = unstaged(source)
         streams = {kernel.name: _ways(source, kernel.name, task, random) for kernel in kernels(source)}
         latest: dict[str, Schedule] = {}
         while streams:
