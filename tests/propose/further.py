@@ -5,7 +5,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tests.propose.corpus import Specimen, two
+
+from evoengineer.problem.model import Case
+
+
+def tall(case: Case, generator: Any) -> Mapping[str, Any]:
+    return {"x": generator.values(4 * case.n, case.n)}
+
+
+def blocks(case: Case, generator: Any) -> Mapping[str, Any]:
+    return {"x": generator.values(3, 2 * case.n, case.n)}
+
+
+def planes(case: Case, generator: Any) -> Mapping[str, Any]:
+    return {"x": generator.values(8, 32, case.n * case.n)}
+
+
+def classes(case: Case, generator: Any) -> Mapping[str, Any]:
+    return {
+        "x": generator.values(4 * case.n, case.n),
+        "t": generator.integers(4 * case.n, low=0, high=case.n),
+    }
+
+
+def by_thread(name: str, kernel: str, outputs: str, reference: str, **more: Any) -> Specimen:
+    """A kernel `run(x, y, rows, columns)` with one thread for each of so many outputs."""
+    result = more.pop("result", "torch::empty({count}, x.options())")
+    host = f"""torch::Tensor forward(torch::Tensor x) {{
+    x = x.contiguous();
+    const int rows = x.size(0), columns = x.size(1);
+    const int count = {outputs};
+    auto y = {result};
+    run<<<(count + 127) / 128, 128>>>(x.data_ptr<float>(), y.data_ptr<{more.pop("type", "float")}>(), rows, columns);
+    return y;
+}}"""
+    return Specimen(name, kernel, host, reference, tall, (1, 5, 33), more.pop("bench", 1024))
+
 
 STAGED = (
     Specimen(
@@ -116,4 +155,179 @@ __global__ void mm_nt(const scalar_t* a, const scalar_t* b, scalar_t* c, int64_t
         (1, 5, 33),
     ),
 )
-FURTHER = (*STAGED,)
+SHARED = (
+    by_thread(
+        "column_sums",
+        r"""__global__ void run(const float* x, float* y, int rows, int columns) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= columns) return;
+    float s = 0.f;
+    for (int r = 0; r < rows; ++r) s += x[r * columns + c];
+    y[c] = s;
+}""",
+        "columns",
+        "x: x.sum(0)",
+    ),
+    by_thread(
+        "column_range",
+        r"""#define COLUMN (blockIdx.x * blockDim.x + threadIdx.x)
+__global__ void run(const float* __restrict__ x, float* __restrict__ y, int rows, int columns) {
+    const int j = COLUMN;
+    if (j < columns)
+    {
+        float high = x[j], low = high;
+        for (int i = 1; i < rows; i++) {
+            const float v = __ldg(x + i * columns + j);
+            if (v > high) high = v;
+            low = v < low ? v : low;
+        }
+        y[j] = high - low;
+    }
+}""",
+        "columns",
+        "x: x.amax(0) - x.amin(0)",
+    ),
+    by_thread(
+        "row_arg_max",
+        r"""__global__ void run(const float* x, int64_t* y, int rows, int columns) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float best = x[r * columns];
+    int where = 0;
+    for (int c = 1; c < columns; ++c) {
+        float v = x[r * columns + c];
+        if (v > best) { best = v; where = c; }
+    }
+    y[r] = where;
+}""",
+        "rows",
+        "x: x.argmax(1)",
+        type="int64_t",
+        result="torch::empty({count}, x.options().dtype(torch::kInt64))",
+    ),
+    by_thread(
+        "column_last_arg_min",
+        r"""__global__ void run(const float* x, int64_t* y, int rows, int columns) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c < columns) {
+        int at = 0;
+        float least = 3.0e38f;
+        for (int r = 0; r < rows; ++r)
+            if (least >= x[r * columns + c]) { at = r; least = x[r * columns + c]; }
+        y[c] = at;
+    }
+}""",
+        "columns",
+        "x: x.shape[0] - 1 - x.flip(0).argmin(0)",
+        type="int64_t",
+        result="torch::empty({count}, x.options().dtype(torch::kInt64))",
+    ),
+    Specimen(
+        "middle_means",
+        r"""__global__ void mean_dim1(const float* __restrict__ input, float* output, int B, int M, int N) {
+    int idx = blockIdx.x * blockDim.x + threadIdx.x;
+    int total = B * N;
+    if (idx < total) {
+        int b = idx / N;
+        int n = idx % N;
+        float acc = 0.0f;
+        for (int m = 0; m < M; m++) {
+            acc += input[(b * M + m) * N + n];
+        }
+        output[idx] = acc / M;
+    }
+}""",
+        r"""torch::Tensor forward(torch::Tensor x) {
+    x = x.contiguous();
+    int B = x.size(0), M = x.size(1), N = x.size(2);
+    auto y = torch::empty({B, N}, x.options());
+    mean_dim1<<<(B * N + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), B, M, N);
+    return y;
+}""",
+        "x: x.mean(1)",
+        blocks,
+        (1, 5, 33),
+        768,
+    ),
+    Specimen(
+        "channel_means",
+        r"""__global__ void channel_mean(const float* x, float* mean, int N, int C, int HW) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= C) return;
+    float s = 0.f;
+    for (int n = 0; n < N; ++n)
+        for (int i = 0; i < HW; ++i) s += x[(n * C + c) * HW + i];
+    mean[c] = s / (N * HW);
+}""",
+        r"""torch::Tensor forward(torch::Tensor x) {
+    x = x.contiguous();
+    int N = x.size(0), C = x.size(1), HW = x.size(2);
+    auto m = torch::empty({C}, x.options());
+    channel_mean<<<(C + 31) / 32, 32>>>(x.data_ptr<float>(), m.data_ptr<float>(), N, C, HW);
+    return m;
+}""",
+        "x: x.mean((0, 2))",
+        planes,
+        (2, 5, 9),
+        96,
+    ),
+    Specimen(
+        "cross_entropy",
+        r"""__global__ void ce(const float* logits, const int64_t* target, float* loss, int n, int classes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float* row = logits + (int64_t)i * classes;
+    float m = row[0];
+    for (int c = 1; c < classes; ++c) m = fmaxf(m, row[c]);
+    float s = 0.f;
+    for (int c = 0; c < classes; ++c) s += expf(row[c] - m);
+    loss[i] = logf(s) + m - row[target[i]];
+}""",
+        r"""torch::Tensor forward(torch::Tensor x, torch::Tensor t) {
+    x = x.contiguous();
+    int n = x.size(0), classes = x.size(1);
+    auto loss = torch::empty({n}, x.options());
+    ce<<<(n + 127) / 128, 128>>>(x.data_ptr<float>(), t.data_ptr<int64_t>(), loss.data_ptr<float>(), n, classes);
+    return loss;
+}""",
+        "x, t: torch.nn.functional.cross_entropy(x, t, reduction='none')",
+        classes,
+        (1, 5, 33),
+        1024,
+    ),
+)
+SCANS = (
+    by_thread(
+        "running_sums",
+        r"""__global__ void run(const float* x, float* y, int rows, int columns) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < rows) {
+        float s = 0.f;
+        for (int c = 0; c < columns; ++c) { s += x[r * columns + c]; y[r * columns + c] = s; }
+    }
+}""",
+        "rows",
+        "x: x.cumsum(1)",
+        result="torch::empty_like(x)",
+    ),
+    by_thread(
+        "running_maxima",
+        r"""__global__ void run(const float* x, float* y, int rows, int columns) {
+    const int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    const float* in = x + row * columns;
+    float* out = y + row * columns;
+    float most = -INFINITY;
+    for (int c = 0; c < columns; c += 1)
+    {
+        const float value = 2.0f * in[c];
+        most = max(most, value);
+        out[c] = most + 1.0f;
+    }
+}""",
+        "rows",
+        "x: (2 * x).cummax(1)[0] + 1",
+        result="torch::empty_like(x)",
+    ),
+)
+FURTHER = (*STAGED, *SHARED, *SCANS)
