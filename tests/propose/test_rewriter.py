@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.propose.further import SCANS, SHARED
 
 import evoengineer
 from evoengineer.kernel.text import Kernel
@@ -118,7 +119,8 @@ def test_a_rewrite_that_treats_the_bottleneck_comes_first() -> None:
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.name)
 def test_every_rewrite_applies_to_something(rewrite: Rewrite) -> None:
-    texts = (SOFTMAX, ROWS, PRODUCT, SCAN, FROBENIUS, next(changes(Tiling(), PRODUCT)).source)
+    texts = [SOFTMAX, ROWS, PRODUCT, SCAN, FROBENIUS, next(changes(Tiling(), PRODUCT)).source]
+    texts += [each.source for each in (SHARED[0], SCANS[0])]
     task = Task(("x: float32 tensor [64, 8192]",))
     assert any(
         change.source not in texts for text in texts for change in rewrite.changes(text, task, Random(0))

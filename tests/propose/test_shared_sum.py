@@ -8,8 +8,11 @@ import pytest
 
 import evoengineer
 from evoengineer.propose.rewriter.block_scan import BlockScan
+from evoengineer.propose.rewriter.block_shape import BlockShape
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
+from evoengineer.propose.rewriter.grouped_launch import GroupedLaunch
 from evoengineer.propose.rewriter.shared_sum import SharedSum
+from evoengineer.propose.rewriter.unroll import Unroll
 from evoengineer.propose.syntax.plain import plain
 
 pytest.importorskip("torch")
@@ -88,3 +91,13 @@ def test_products_are_not_shared() -> None:
 def test_many_outputs_fill_a_card_by_themselves() -> None:
     many = Task(("x: float32 tensor [512, 1000000]",), 128)
     assert not list(SharedSum().changes(plain(COLUMNS.source), many, Random(0)))
+
+
+def test_nothing_is_done_to_what_only_a_fallback_runs() -> None:
+    """A change to the original kernel, which stays for other sizes, would be the same machine code for these."""
+    text = changes(SharedSum(), COLUMNS)[0].source
+    assert "run<<<" in text
+    assert not list(BlockShape().changes(text, Task(TALL, 128), Random(0)))
+    assert not list(GroupedLaunch().changes(text, Task(TALL, 128), Random(0)))
+    for each in Unroll().changes(text, Task(TALL, 128), Random(0)):
+        assert each.source.index("#pragma unroll") > each.source.index("run_shared(")
