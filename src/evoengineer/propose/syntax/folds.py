@@ -76,7 +76,8 @@ def folds(counters: Iterable[str], body: Node) -> tuple[Fold, ...]:
             inside[name] = inside.get(name, 0) + sum(_mentions(node, name) for node in nodes)
 
     if kept:
-        add(_pair(*kept, places), *kept)
+        test, value, place = kept
+        add(_pair(test, value, place, places), *kept)
     for node in walk(body):
         if node.type in _LEAVING:
             raise NotUnderstood(f"a {node.type.replace('_', ' ')} in a loop")
