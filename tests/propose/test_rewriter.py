@@ -185,6 +185,11 @@ def test_a_block_size_that_the_grid_repeats_is_left_alone() -> None:
     assert list(changes(BlockSize(), "run<<<(n + 255) / 256, 256>>>(x);")) == []
 
 
+def test_loops_that_are_unrolled_whole_or_scaled_are_not_unrolled_by_factors() -> None:
+    for loop in ("#pragma unroll\n    for (int k = 0; k < 8; ++k)", "for (int k = 128; k > 0; k /= 2)"):
+        assert not list(changes(Unroll(), f"__global__ void run(float* y) {{\n    {loop} y[k] = 0;\n}}\n"))
+
+
 def test_unrolling_replaces_an_earlier_factor() -> None:
     text = "__global__ void f(float* x) { float a = 0; for (int i = 0; i < n; ++i) a += x[i]; }\nvoid g() { HOST }"
     once = next(changes(Unroll(), text.replace("HOST", "for (int i = 0; i < 9; ++i) f();"))).source

@@ -72,8 +72,15 @@ def _loops(source: str) -> list[Node]:
                 and node.parent is not None
                 and node.parent.type == "compound_statement"
                 and not _is_scaled(node)
+                and not _is_unrolled(node)
             ]
     return found
+
+
+def _is_unrolled(loop: Node) -> bool:
+    """Whether a loop is to be unrolled whole: it is short, and a factor would often be the same machine code."""
+    before = loop.prev_sibling
+    return before is not None and before.type == "preproc_call" and text(before).split()[1:] == ["unroll"]
 
 
 def _is_scaled(loop: Node) -> bool:
