@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from evoengineer.propose.syntax.dependence import condition_of, ends_iteration, statements_of, target_of
+from evoengineer.propose.syntax.dependence import (
+    condition_of,
+    ends_iteration,
+    is_load,
+    statements_of,
+    target_of,
+)
 from evoengineer.propose.syntax.reductions import combination, squeezed
 from evoengineer.propose.syntax.tree import (
     NotUnderstood,
@@ -25,7 +31,7 @@ from evoengineer.propose.syntax.tree import (
     walk,
 )
 
-_LEAVING = ("break_statement", "return_statement", "while_statement", "do_statement", "goto_statement")
+LEAVING = ("break_statement", "return_statement", "while_statement", "do_statement", "goto_statement")
 _TURNED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
 
@@ -56,8 +62,9 @@ class Fold:
         )
 
 
-def folds(counters: Iterable[str], body: Node) -> tuple[Fold, ...]:
-    """What the body of a loop with these counters combines; `NotUnderstood` for anything else that lasts."""
+def folds(counters: Iterable[str], body: Node, *, storing: bool = False) -> tuple[Fold, ...]:
+    """What the body of a loop with these counters combines; `NotUnderstood` for anything else that lasts, but for
+    stores at places of their own, where the loop may be `storing`."""
     places = set(counters)
     own = places | {
         next(text(each) for each in walk(field(node, "declarator")) if each.type == "identifier")
@@ -79,10 +86,12 @@ def folds(counters: Iterable[str], body: Node) -> tuple[Fold, ...]:
         test, value, place = kept
         add(_pair(test, value, place, places), *kept)
     for node in walk(body):
-        if node.type in _LEAVING:
+        if node.type in LEAVING:
             raise NotUnderstood(f"a {node.type.replace('_', ' ')} in a loop")
         target = target_of(node)
         if node.id in settled or target is None or (target.type == "identifier" and text(target) in own):
+            continue
+        if storing and is_load(target) and identifiers(target) & own:
             continue
         how = combination(node)
         if target.type != "identifier" or how is None or text(target) in identifiers(how[2]):
