@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -66,6 +67,14 @@ def test_other_uses_of_tiles_are_left_alone(old: str, new: str) -> None:
     assert old in PRODUCT
     changed = PRODUCT.replace(old, new, 1)
     assert unstaged(changed) == changed
+
+
+def test_tiles_of_one_dimension_are_read_alike() -> None:
+    flat = re.sub(r"s\[(\w+)\]\[(\w+)\]", r"s[\1 * TILE + \2]", PRODUCT).replace(
+        "s[TILE * TILE + TILE]", "s[TILE * TILE]"
+    )
+    assert "As[ty * TILE + k] * Bs[k * TILE + tx]" in flat
+    assert unstaged(flat) == unstaged(PRODUCT)
 
 
 def test_one_operand_that_is_filled_up_with_zeros_is_enough() -> None:

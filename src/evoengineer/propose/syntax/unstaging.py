@@ -86,6 +86,8 @@ class _Unstaging:
         self.guards = self._guards()
         self.fills: dict[str, _Fill] = {}
         self.inner: Node | None = None
+        inner = next((each for each in self._steps() if each.type == "for_statement"), None)
+        self.side = "" if inner is None else squeezed(_loop(inner).bound)
         self._read_steps()
 
     def body(self) -> str:
@@ -155,8 +157,11 @@ class _Unstaging:
             )
         ]
 
+    def _steps(self) -> list[Node]:
+        return statements_of(field(self.outer.node, "body"))
+
     def _read_steps(self) -> None:
-        for statement in statements_of(field(self.outer.node, "body")):
+        for statement in self._steps():
             if is_barrier(statement) or statement.type in ("preproc_call", "declaration"):
                 continue
             if statement.type == "for_statement" and self.inner is None:
@@ -205,11 +210,22 @@ class _Unstaging:
         """The tile that an assignment goes to, and the thread's coordinates as its indices."""
         if change.type != "assignment_expression" or operator(change) != "=":
             raise NotUnderstood("a step over tiles that does more")
-        tile, indices = _subscripts(field(change, "left"))
+        tile, indices = self._subscripts(field(change, "left"))
         places = tuple(self.resolved(each) for each in indices)
         if tile not in self.tiles or len(set(places)) != len(places) or not set(places) <= _THREADS:
             raise NotUnderstood("a tile that threads do not fill each at its place")
         return tile, places
+
+    def _subscripts(self, node: Node) -> tuple[str, list[Node]]:
+        """The tile and two indices, also where `tile[y * 16 + x]` is written for `tile[y][x]`."""
+        tile, indices = _subscripts(node)
+        parts = terms(indices[0], "+") if len(indices) == 1 else []
+        for one, other in (parts, parts[::-1]) if len(parts) == 2 else ():
+            factors = terms(one, "*")
+            for line, side in (factors, factors[::-1]) if len(factors) == 2 else ():
+                if squeezed(side) == self.side:
+                    return tile, [line, other]
+        return tile, indices
 
     def _indices(self) -> Iterator[tuple[str, str, str]]:
         """Names of `blockIdx.a * size + threadIdx.a`, with a and the size."""
@@ -262,7 +278,7 @@ class _Unstaging:
                 node.parent is not None and node.parent.type == "subscript_expression"
             ):
                 continue
-            tile, indices = _subscripts(node)
+            tile, indices = self._subscripts(node)
             if tile not in self.tiles:
                 continue
             fill = self.fills[tile]
