@@ -13,6 +13,7 @@ from evoengineer.propose.rewriter.change import Change, Rewrite, Task
 from evoengineer.propose.rewriter.grouped_launch import GroupedLaunch
 from evoengineer.propose.rewriter.shared_sum import SharedSum
 from evoengineer.propose.rewriter.unroll import Unroll
+from evoengineer.propose.syntax.knobs import knobs
 from evoengineer.propose.syntax.plain import plain
 
 pytest.importorskip("torch")
@@ -101,3 +102,12 @@ def test_nothing_is_done_to_what_only_a_fallback_runs() -> None:
     assert not list(GroupedLaunch().changes(text, Task(TALL, 128), Random(0)))
     for each in Unroll().changes(text, Task(TALL, 128), Random(0)):
         assert each.source.index("#pragma unroll") > each.source.index("run_shared(")
+
+
+def test_only_sizes_that_decide_something_are_knobs() -> None:
+    whole, parted = (
+        next(each.source for each in changes(SharedSum(), ROW_MAX) if ("blocks" in each.what) == split)
+        for split in (False, True)
+    )
+    assert {knob.name for knob in knobs(whole)} == {"RUN_SHARED_THREADS"}
+    assert {knob.name for knob in knobs(parted)} == {"RUN_SHARED_THREADS", "RUN_SHARED_PARTS"}

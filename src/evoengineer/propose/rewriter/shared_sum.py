@@ -184,7 +184,7 @@ def _folding(node: Node) -> _Folding:
 class _Printer:
     def __init__(self, source: str, shape: _Shape, threads: int, across: int, parts: int) -> None:
         self.source, self.shape, self.nest = source, shape, shape.nest
-        self.sizes = {"THREADS": threads, "ACROSS": across, "PARTS": parts}
+        self.sizes = {"THREADS": threads, "ACROSS": across} | ({"PARTS": parts} if parts > 1 else {})
         if parts > 1 and len(shape.foldings) > 1:
             raise NotUnderstood("a loop that needs another one's result")
         kernel = self.nest.kernel
