@@ -19,6 +19,8 @@ from evoengineer.sim.runtime import structs
 from evoengineer.sim.timing.explain import bound_name, explain, short_name
 from evoengineer.sim.timing.model import CONSTANTS
 from evoengineer.sim.timing.profile import BOUND_KINDS, Finding, FindingKind, LaunchProfile
+from evoengineer.sim.timing.ptxas import Resources
+from evoengineer.sim.timing.shape import Shape
 from evoengineer.toolchain.compilers import find_toolchain
 
 SOURCE = Path(__file__).with_name("kernels.cu")
@@ -475,6 +477,13 @@ def test_shared_memory_of_turing_gives_64_bytes_per_clock(ptx: str) -> None:
     loaded = blocks * threads * rounds * 8 * 4
     light_ns = loaded / (card.sm_count * 64 * card.clock_khz * 1e-6)
     assert light_ns <= p.time_ns < 1.25 * light_ns
+
+
+def test_turing_keeps_a_third_of_its_storage_as_shared_memory() -> None:
+    resources = Resources(32, 0, 0)
+    for card, left in (("t4", 64), ("v100", 128), ("rtx4090", 128)):
+        shape = Shape((1, 1, 1), (256, 1, 1), 0, resources, load_profile(card))
+        assert shape.l1_bytes == left * 1024, card
 
 
 def test_occupancy_is_what_is_resident(bench: Bench) -> None:
