@@ -351,6 +351,29 @@ def test_what_comes_again_after_more_than_l2_holds_is_read_again(ptx: str) -> No
     assert far.dram_bytes == pytest.approx(3 * 4 * count, rel=0.03)
 
 
+def test_a_sector_takes_up_a_line_of_l2(ptx: str) -> None:
+    """Lanes read a sector of every line of an array, round and round. Sectors of the larger array would fit into L2."""
+    bench = Bench(ptx, sampled_only=True)
+    lanes, small, large = 1 << 25, 32 * MIB, 160 * MIB
+    assert small < large / 4 < CARD.l2_bytes < large
+    near, far = (
+        bench.profile("lines_apart", (lanes // 256,), (256,), bench.buffer(size), bench.buffer(4 * lanes), size // 4)
+        for size in (small, large)
+    )  # fmt: skip
+    assert near.dram_bytes == pytest.approx(small + 4 * lanes, rel=0.05)
+    assert far.dram_bytes > 32 * lanes
+
+
+def test_local_memory_that_l1_and_l2_cannot_keep_is_written_and_read_again(ptx: str) -> None:
+    """Each number lies in a line of its own there: 512 of them for a block, as many blocks as there is room for."""
+    bench = Bench(ptx, sampled_only=True)
+    blocks, each = 128 * 24 * 2, 512
+    data = 4 * blocks * each
+    p = bench.profile("keeps", (blocks,), (64,), bench.buffer(data), bench.buffer(data), each)
+    assert 128 * each * 128 * p.resident_blocks > 2 * CARD.l2_bytes
+    assert p.dram_bytes == pytest.approx(2 * data + 2 * 32 * blocks * each, rel=0.3)
+
+
 def test_half_atomics_compare_and_swap_unless_they_are_packed(bench: Bench) -> None:
     def clocks(kernel: str, *arguments: int) -> float:
         terms = bench.profile(kernel, (4096,), (32,), bench.buffer(256), *arguments).terms_ns

@@ -43,8 +43,10 @@ public:
         const uint8_t bit = uint8_t(1u << (sector % 4));
         uint64_t at = find(tag, first);
         const bool there = at < first + ways_;
+        evicted = {};
         if (!there) {
             at = uint64_t(std::min_element(&used_[first], &used_[first] + ways_) - used_.data());
+            if (lines_[at].dirty) evicted = {tags_[at], lines_[at].dirty};
             tags_[at] = tag;
             lines_[at] = {};
         }
@@ -66,6 +68,12 @@ public:
         lines_[at].dirty |= bit;
         return clean;
     }
+
+    // The line that had to go for the sector touched last, if some of it was dirty.
+    struct Evicted {
+        uint64_t tag = 0;
+        uint8_t dirty = 0;
+    } evicted;
 
     // Where the sector that was missing last is fetched from.
     void fetch(uint64_t time, Origin from) { *last_ = {time, from}; }
@@ -92,6 +100,7 @@ private:
 };
 
 constexpr uint64_t kElsewhere = 1ull << 62;  // local memory
+enum LocalWay { kToL2, kFromDram, kToDram, kVisits, kLocalWays };
 constexpr uint8_t kPromoted = 4;  // came along with its neighbour
 
 // Sectors that a block has touched, in an open hash table: bit 0 read, bit 1 written.
@@ -174,6 +183,7 @@ extern "C" {
 struct SiteCache {
     double l1_hits, l2_hits, cold, stores, cold_stores;
     double requests[kOrigins];  // loads by where the last of their sectors comes from
+    double local[kLocalWays];   // sectors of local memory that L1 could not keep, and visits of DRAM for them
     uint64_t allocation;        // where its first access was, 0: not in one
 };
 // What one sampled block touches of one allocation.
@@ -185,6 +195,7 @@ struct Footprint {
     uint64_t jumps;      // sectors fetched or written where nothing near them was, shortly before
     uint64_t late;       // of cold_reads and cold_writes: those after the trace was full
     uint64_t chunks;     // visits of 256 bytes, each to one channel
+    uint64_t lines;      // of 128 bytes, that it touches any of
 };
 struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride, queue; };
 
@@ -214,15 +225,24 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             for (uint32_t i = first; i < used; i++)
                 if (prints[i].allocation == last.start) return &prints[current = i];
             if (used == room) return &prints[current = room - 1];  // too many to tell apart, but never for nothing
-            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
             return &prints[current = used++];
         };
         for (uint32_t i : order) {
             const Access4& a = c.trace[i];
             SiteCache& s = sites[a.site];
             const bool local = a.kind >= kTraceLocalLoad, loads = a.kind != kTraceStore && a.kind != kTraceLocalStore;
-            uint64_t fetched_before = ~0ull;
+            uint64_t fetched_before = ~0ull, visited = ~0ull;
             Origin last_from = kFromL1;
+            // Local memory is reused by the block that comes next: what L2 has not lost by then is never written to DRAM.
+            auto touch_l2 = [&](uint64_t sector) {
+                const bool there = l2.touch(sector);
+                if (l2.evicted.dirty && l2.evicted.tag * 4 >= kElsewhere) {
+                    s.local[kToDram] += weight * __builtin_popcount(l2.evicted.dirty);
+                    s.local[kVisits] += weight;
+                }
+                return there;
+            };
             for (uint32_t j = 0; j < a.count; j++) {
                 const uint64_t address = c.sectors[a.first + j] * 32;
                 Footprint* p = local ? nullptr : print(address);
@@ -236,14 +256,22 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                 const bool through_l1 = a.kind == kTraceLoad || local;
                 if (through_l1) {
                     Origin from = kFromL1;
-                    if (l1.touch(sector, a.time, &from)) {
+                    const bool hit = l1.touch(sector, a.time, &from);
+                    for (uint32_t k = 0; k < 4; k++) {  // only local memory is dirty in L1
+                        if (!(l1.evicted.dirty >> k & 1)) continue;
+                        touch_l2(l1.evicted.tag * 4 + k);
+                        l2.soil(l1.evicted.tag * 4 + k);
+                        s.local[kToL2] += weight;
+                    }
+                    if (a.kind == kTraceLocalStore) l1.soil(sector);
+                    if (hit) {
                         s.l1_hits += weight;
                         last_from = std::max(last_from, from);
                         continue;
                     }
-                    if (a.kind == kTraceLocalStore) continue;  // written back later, if ever
+                    if (a.kind == kTraceLocalStore) continue;  // written back when its line has to go
                 }
-                const bool known = l2.touch(sector) && (!fresh || promoted);
+                const bool known = touch_l2(sector) && (!fresh || promoted);
                 uint32_t fetched = 0, written = 0;  // sectors
                 if (!loads || a.kind == kTraceAtomic) written = l2.soil(sector);
                 if (!loads) {
@@ -260,7 +288,11 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
                     if (!local && a.kind != kTraceAtomic) {  // memory is read in units of two sectors
                         uint8_t& other = seen.mark(sector ^ 1);
                         if (other == 0) other = kPromoted;
-                        if (!l2.touch(sector ^ 1)) fetched = 2;
+                        if (!touch_l2(sector ^ 1)) fetched = 2;
+                    } else if (local && !fresh) {
+                        s.local[kFromDram] += weight;
+                        if (visited != sector / 4) s.local[kVisits] += weight;
+                        visited = sector / 4;
                     }
                 }
                 if (loads) {
@@ -310,6 +342,9 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             if (!owner || owner > used - first) return;
             Footprint& p = prints[first + owner - 1];
             if (!seen.touched(sector - 1)) p.runs++;
+            uint64_t below = sector;
+            while (below % 4 && !seen.touched(below - 1)) below--;
+            if (below % 4 == 0) p.lines++;  // none of its line lies lower
             touched_sectors()[sample].push_back(p.allocation / 32 + (sector & ((1ull << 40) - 1)));
         });
         std::sort(touched_sectors()[sample].begin(), touched_sectors()[sample].end());

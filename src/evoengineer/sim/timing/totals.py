@@ -157,4 +157,5 @@ def _scaled_cache(cache: SiteCache, ratio: float) -> SiteCache:
         stores=cache.stores * ratio,
         cold_stores=cache.cold_stores * ratio,
         requests=(near, middle, far),
+        local=tuple(each * ratio for each in cache.local),
     )
