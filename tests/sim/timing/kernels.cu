@@ -222,6 +222,18 @@ __global__ void fill(float* out) {
 }
 
 // Shared loads and nothing else to speak of.
+__global__ void lines_apart(const float* in, float* out, int n) {  // a line for each lane, round and round
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[(32ll * i) % n];
+}
+
+__global__ void keeps(const float* in, float* out, int each) {  // in an array of its own that has no place in registers
+    float kept[512];
+    for (int i = threadIdx.x; i < each; i += blockDim.x) kept[i] = in[blockIdx.x * each + i];
+    __syncthreads();
+    for (int i = threadIdx.x; i < each; i += blockDim.x) out[blockIdx.x * each + i] = kept[i] + 1.0f;
+}
+
 __global__ void banks(float* out, int stride, int rounds) {
     __shared__ float tile[2048];
     for (int i = threadIdx.x; i < 2048; i += blockDim.x) tile[i] = float(i);

@@ -19,6 +19,8 @@ from evoengineer.sim.runtime import structs
 from evoengineer.sim.timing.explain import bound_name, explain, short_name
 from evoengineer.sim.timing.model import CONSTANTS
 from evoengineer.sim.timing.profile import BOUND_KINDS, Finding, FindingKind, LaunchProfile
+from evoengineer.sim.timing.ptxas import Resources
+from evoengineer.sim.timing.shape import Shape
 from evoengineer.toolchain.compilers import find_toolchain
 
 SOURCE = Path(__file__).with_name("kernels.cu")
@@ -361,6 +363,29 @@ def test_what_comes_again_after_more_than_l2_holds_is_read_again(ptx: str) -> No
     assert far.dram_bytes == pytest.approx(3 * 4 * count, rel=0.03)
 
 
+def test_a_sector_takes_up_a_line_of_l2(ptx: str) -> None:
+    """Lanes read a sector of every line of an array, round and round. Sectors of the larger array would fit into L2."""
+    bench = Bench(ptx, sampled_only=True)
+    lanes, small, large = 1 << 25, 32 * MIB, 160 * MIB
+    assert small < large / 4 < CARD.l2_bytes < large
+    near, far = (
+        bench.profile("lines_apart", (lanes // 256,), (256,), bench.buffer(size), bench.buffer(4 * lanes), size // 4)
+        for size in (small, large)
+    )  # fmt: skip
+    assert near.dram_bytes == pytest.approx(small + 4 * lanes, rel=0.05)
+    assert far.dram_bytes > 32 * lanes
+
+
+def test_local_memory_that_l1_and_l2_cannot_keep_is_written_and_read_again(ptx: str) -> None:
+    """Each number lies in a line of its own there: 512 of them for a block, as many blocks as there is room for."""
+    bench = Bench(ptx, sampled_only=True)
+    blocks, each = 128 * 24 * 2, 512
+    data = 4 * blocks * each
+    p = bench.profile("keeps", (blocks,), (64,), bench.buffer(data), bench.buffer(data), each)
+    assert 128 * each * 128 * p.resident_blocks > 2 * CARD.l2_bytes
+    assert p.dram_bytes == pytest.approx(2 * data + 2 * 32 * blocks * each, rel=0.3)
+
+
 def test_half_atomics_compare_and_swap_unless_they_are_packed(bench: Bench) -> None:
     def clocks(kernel: str, *arguments: int) -> float:
         terms = bench.profile(kernel, (4096,), (32,), bench.buffer(256), *arguments).terms_ns
@@ -487,6 +512,13 @@ def test_shared_memory_of_turing_gives_64_bytes_per_clock(ptx: str) -> None:
     loaded = blocks * threads * rounds * 8 * 4
     light_ns = loaded / (card.sm_count * 64 * card.clock_khz * 1e-6)
     assert light_ns <= p.time_ns < 1.25 * light_ns
+
+
+def test_turing_keeps_a_third_of_its_storage_as_shared_memory() -> None:
+    resources = Resources(32, 0, 0)
+    for card, left in (("t4", 64), ("v100", 128), ("rtx4090", 128)):
+        shape = Shape((1, 1, 1), (256, 1, 1), 0, resources, load_profile(card))
+        assert shape.l1_bytes == left * 1024, card
 
 
 def test_occupancy_is_what_is_resident(bench: Bench) -> None:

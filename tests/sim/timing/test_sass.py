@@ -188,6 +188,33 @@ def test_groups_of_copies_may_stay_outstanding() -> None:
         assert durations[0] == max(least, 6) + 1
 
 
+@pytest.mark.parametrize("guarded_share", [1.0, 0.9])
+def test_a_load_behind_a_test_of_bounds_is_waited_for(guarded_share: float) -> None:
+    code = MachineCode((
+        _instr(opcodes.BRA, "control", target=2, guarded=1),  # threads beyond the end load nothing
+        _instr(opcodes.LDG, "global", sets=0),
+        _instr(opcodes.STS, "shared", waits=0b1),
+        _instr(opcodes.EXIT, "control"),
+    ))  # fmt: skip
+    test, guarded, join = blocks = machine_blocks(code)
+    test.executions, guarded.executions, join.executions = 100.0, 100 * guarded_share, 100.0
+    durations, _ = pace(code, blocks, lambda instr: (300.0, 0.0))
+    assert durations == [1, 1, 299 + 1 + 1]
+
+
+def test_a_warp_that_yields_goes_on_with_what_it_has_asked_for() -> None:
+    code = MachineCode((
+        _instr(opcodes.LDG, "global", sets=0),
+        _instr(opcodes.YIELD, "control"),
+        _instr(0x023, "fma", waits=0b1, stall=4),
+        _instr(opcodes.EXIT, "control"),
+    ))  # fmt: skip
+    blocks = machine_blocks(code)
+    assert len(blocks) == len(phases(code, blocks)) == 1
+    blocks[0].executions = 1
+    assert pace(code, blocks, lambda instr: (300.0, 0.0))[0] == [300 + 4 + 1]
+
+
 def test_barriers_part_phases() -> None:
     code = MachineCode((
         _instr(0x023, "fma"),

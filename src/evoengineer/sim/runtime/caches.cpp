@@ -21,12 +21,14 @@
 #include "sectors.h"
 
 enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
+enum LocalWay { kToL2, kFromDram, kToDram, kVisits, kLocalWays };
 
 // Sectors of traced requests by what became of them; Python mirrors these structs. Sums over samples are
 // weighted: a sample stands for other blocks of the grid.
 struct SiteCache {
     double l1_hits, l2_hits, cold, stores, cold_stores;
     double requests[kOrigins];  // loads by where the last of their sectors comes from
+    double local[kLocalWays];   // sectors of local memory that L1 could not keep, and visits of DRAM for them
     uint64_t allocation;        // where its first access was, 0: not in one
 };
 // What one sampled block touches of one allocation.
@@ -38,6 +40,7 @@ struct Footprint {
     uint64_t jumps;      // sectors fetched or written where nothing near them was, shortly before
     uint64_t late;       // of cold_reads and cold_writes: those after the trace was full
     uint64_t chunks;     // visits of 256 bytes, each to one channel
+    uint64_t lines;      // of 128 bytes, that it touches any of
 };
 
 namespace {
@@ -64,8 +67,10 @@ public:
         const uint8_t bit = uint8_t(1u << (sector % 4));
         uint64_t at = find(tag, first);
         const bool there = at < first + ways_;
+        evicted = {};
         if (!there) {
             at = uint64_t(std::min_element(&used_[first], &used_[first] + ways_) - used_.data());
+            if (lines_[at].dirty) evicted = {tags_[at], lines_[at].dirty};
             tags_[at] = tag;
             lines_[at] = {};
         }
@@ -87,6 +92,12 @@ public:
         lines_[at].dirty |= bit;
         return clean;
     }
+
+    // The line that had to go for the sector touched last, if some of it was dirty.
+    struct Evicted {
+        uint64_t tag = 0;
+        uint8_t dirty = 0;
+    } evicted;
 
     // Where the sector that was missing last is fetched from.
     void fetch(uint64_t time, Origin from) { *last_ = {time, from}; }
@@ -169,7 +180,7 @@ private:
         for (current_ = 0; current_ < prints.size(); current_++)
             if (prints[current_].allocation == last_.start) return &prints[current_];
         if (prints.size() == room_) return &prints[current_ = room_ - 1];  // too many to tell apart, but never for nothing
-        prints.push_back({0, last_.start, last_.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+        prints.push_back({0, last_.start, last_.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
         return &prints[current_];
     }
 
@@ -184,8 +195,17 @@ private:
         SiteCache& s = sites[a.site];
         const bool local = a.kind >= kTraceLocalLoad, loads = a.kind != kTraceStore && a.kind != kTraceLocalStore;
         const bool atomic = a.kind == kTraceAtomic, through_l1 = a.kind == kTraceLoad || local;
-        uint64_t fetched_before = ~0ull;
+        uint64_t fetched_before = ~0ull, visited = ~0ull;
         Origin last_from = kFromL1;
+        // Local memory is reused by the block that comes next: what L2 has not lost by then is never written to DRAM.
+        auto touch_l2 = [&](uint64_t sector) {
+            const bool there = l2.touch(sector);
+            if (l2.evicted.dirty && l2.evicted.tag * 4 >= kElsewhere) {
+                s.local[kToDram] += __builtin_popcount(l2.evicted.dirty);
+                s.local[kVisits]++;
+            }
+            return there;
+        };
         for (uint32_t j = 0; j < a.count; j++) {
             const uint64_t address = sectors[j] * 32;
             Footprint* p = local ? nullptr : print(address);
@@ -195,14 +215,22 @@ private:
             own |= (loads ? kRead : kWritten) | (atomic ? kWritten : 0);
             if (through_l1) {
                 Origin from = kFromL1;
-                if (l1.touch(sector, a.time, &from)) {
+                const bool hit = l1.touch(sector, a.time, &from);
+                for (uint32_t k = 0; k < 4; k++) {  // only local memory is dirty in L1
+                    if (!(l1.evicted.dirty >> k & 1)) continue;
+                    touch_l2(l1.evicted.tag * 4 + k);
+                    l2.soil(l1.evicted.tag * 4 + k);
+                    s.local[kToL2]++;
+                }
+                if (a.kind == kTraceLocalStore) l1.soil(sector);
+                if (hit) {
                     s.l1_hits++;
                     last_from = std::max(last_from, from);
                     continue;
                 }
-                if (a.kind == kTraceLocalStore) continue;  // written back later, if ever
+                if (a.kind == kTraceLocalStore) continue;  // written back when its line has to go
             }
-            const bool known = l2.touch(sector) && (!fresh || promoted);
+            const bool known = touch_l2(sector) && (!fresh || promoted);
             uint32_t fetched = 0, written = 0;  // sectors
             if (!loads || atomic) written = l2.soil(sector);
             if (!loads) {
@@ -219,7 +247,11 @@ private:
                 if (!local && !atomic) {  // memory is read in units of two sectors
                     uint8_t& other = mark(sector ^ 1);
                     if (other == 0) other = kPromoted;
-                    if (!l2.touch(sector ^ 1)) fetched = 2;
+                    if (!touch_l2(sector ^ 1)) fetched = 2;
+                } else if (local && !fresh) {
+                    s.local[kFromDram]++;
+                    if (visited != sector / 4) s.local[kVisits]++;
+                    visited = sector / 4;
                 }
             }
             if (loads) {
@@ -269,7 +301,7 @@ private:
         }
     }
 
-    // Which sectors were touched, and how many stretches of each allocation.
+    // Which sectors were touched, and how many lines and stretches of each allocation.
     void survey() {
         constexpr uint64_t kWithin = (1ull << 40) - 1;
         struct Part {
@@ -286,7 +318,9 @@ private:
             return a.first != b.first ? a.first < b.first : a.number < b.number;
         });
         uint64_t before = ~0ull;
-        for (const Part& part : parts)
+        for (const Part& part : parts) {
+            for (const uint8_t* line = part.marks; line < part.marks + kChunkSectors; line += 4)
+                prints[(part.number >> 40) - 1].lines += ((line[0] | line[1] | line[2] | line[3]) & kTouched) != 0;
             for (uint64_t i = 0; i < kChunkSectors; i++) {
                 if (!(part.marks[i] & kTouched)) continue;
                 const uint64_t sector = part.number + i;
@@ -294,6 +328,7 @@ private:
                 before = sector;
                 touched.push_back(part.first + i);
             }
+        }
     }
 
     size_t room_ = 1, current_ = 0;
@@ -309,6 +344,7 @@ void add(SiteCache& sum, const SiteCache& part, double weight) {
     sum.stores += weight * part.stores;
     sum.cold_stores += weight * part.cold_stores;
     for (uint32_t from = 0; from < kOrigins; from++) sum.requests[from] += weight * part.requests[from];
+    for (uint32_t way = 0; way < kLocalWays; way++) sum.local[way] += weight * part.local[way];
     if (!sum.allocation) sum.allocation = part.allocation;
 }
 

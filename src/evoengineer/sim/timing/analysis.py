@@ -52,7 +52,8 @@ def analyse(
     shape, code, counters = measured.shape, measured.code, measured.counters
     card, samples = shape.card, len(counters.samples)
     traffic = _traffic(measured, resident, dirty)
-    unseen = measured.agreed.unseen_bytes * shape.blocks / samples
+    grown = shape.blocks / samples
+    unseen = measured.agreed.unseen_bytes * grown
     blocks = machine_blocks(code.machine)
     weigh(
         code.machine, blocks, code.block_of_line, counters.executions, counters.most, samples, shape.warps, code.halves
@@ -65,7 +66,6 @@ def analyse(
     contexts = _contexts(shape, parts, constants)
     if sums["written"] and parts:  # a block's place is free when its stores have left the multiprocessor
         parts[-1] = replace(parts[-1], latency=parts[-1].latency + card.l1_latency)
-    grown = shape.blocks / samples
     l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + sums["written"])
     total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / FILL_BYTES_PER_CLOCK
     work = Work(
@@ -74,10 +74,10 @@ def analyse(
         tuple(parts),
         dict(total),
         l2_bytes,
-        traffic.dram_read + unseen,
-        traffic.dram_written,
-        traffic.pieces + unseen / _SECTOR_BYTES,
-        traffic.visits + unseen / _SECTOR_BYTES,
+        traffic.dram_read + unseen + grown * _SECTOR_BYTES * sums["local_fetched"],
+        traffic.dram_written + grown * _SECTOR_BYTES * sums["local_evicted"],
+        traffic.pieces + unseen / _SECTOR_BYTES + grown * sums["local_visits"],
+        traffic.visits + unseen / _SECTOR_BYTES + grown * sums["local_visits"],
         _atomic_clocks(counters, shape, constants),
         contexts,
         shape.warps,
@@ -197,6 +197,11 @@ def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:
         sums["l1_hits"] += cache.l1_hits * grow
         sums["l2_hits"] += cache.l2_hits * grow
         sums["cold"] += cache.cold * grow
+        stored, fetched, evicted, visits = (each * grow for each in cache.local)
+        sums["written"] += _SECTOR_BYTES * stored
+        sums["local_fetched"] += fetched
+        sums["local_evicted"] += evicted
+        sums["local_visits"] += visits
         if number in code.atomic_sites:
             if count.requests[GLOBAL]:
                 rounds = 1 + count.serial / sum(count.requests) if code.retried(number) else 1.0

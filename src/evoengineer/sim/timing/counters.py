@@ -32,6 +32,7 @@ class SiteCacheTotal(c.Structure):
     _fields_ = (
         *((name, c.c_double) for name in ("l1_hits", "l2_hits", "cold", "stores", "cold_stores")),
         ("requests", c.c_double * 3),
+        ("local", c.c_double * 4),
         ("allocation", c.c_uint64),
     )
 
@@ -41,7 +42,7 @@ class FootprintStruct(c.Structure):
         (name, c.c_uint64)
         for name in (
             "sample", "allocation", "allocation_bytes", "low", "high", "cold_reads", "cold_writes", "runs",
-            "refetched", "rewritten", "jumps", "late", "chunks",
+            "refetched", "rewritten", "jumps", "late", "chunks", "lines",
         )
     )  # fmt: skip
 
@@ -91,6 +92,8 @@ class SiteCache:
     # loads by where the last of their sectors comes from: L1, L2, farther
     requests: tuple[float, float, float]
     allocation: int  # where its first access was, 0: not in one
+    # sectors of local memory that L1 could not keep: written to L2, read from DRAM, written there; visits of DRAM
+    local: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ class Footprint:
     jumps: int = 0  # sectors fetched or written where nothing near them was, shortly before
     late_bytes: int = 0  # of read_bytes and written_bytes: those after the trace was full
     chunks: int = 0  # visits of 256 bytes, each to one channel of the memory
+    line_bytes: int = 0  # of lines that it touches any of
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,16 @@ def replay(
     )
     return (
         [
-            SiteCache(s.l1_hits, s.l2_hits, s.cold, s.stores, s.cold_stores, tuple(s.requests), s.allocation)
+            SiteCache(
+                s.l1_hits,
+                s.l2_hits,
+                s.cold,
+                s.stores,
+                s.cold_stores,
+                tuple(s.requests),
+                s.allocation,
+                tuple(s.local),
+            )
             for s in caches[:sites]
         ],
         [
@@ -209,6 +222,7 @@ def replay(
                 p.jumps,
                 32 * p.late,
                 p.chunks,
+                128 * p.lines,
             )
             for p in prints[:used]
         ],

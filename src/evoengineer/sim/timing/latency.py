@@ -10,7 +10,7 @@ from evoengineer.sim.timing.sass import MachineInstr
 from evoengineer.sim.timing.shape import Measured
 
 FILL_BYTES_PER_CLOCK = 64  # from L2 into one multiprocessor
-_SECTOR_BYTES = 32
+_LINE_BYTES, _SECTOR_BYTES = 128, 32
 
 
 def known_share(measured: Measured, traffic: Traffic, site: int) -> float:
@@ -35,7 +35,11 @@ class Latencies:
             requests = sum(count.requests)
             if not requests:
                 continue
-            extra = count.lines / requests if count.requests[GLOBAL] else count.wavefronts / requests
+            # The last of its lanes has its data when all passes are done: lines, or rows of banks.
+            if count.requests[GLOBAL]:
+                passes = count.lines / requests * _LINE_BYTES / card.l1_bytes_per_clock
+            else:
+                passes = count.wavefronts / requests * _LINE_BYTES / card.shared_bytes_per_clock
             near, middle, away = cache.requests
             loads = near + middle + away
             if count.requests[SHARED] and not count.requests[GLOBAL]:
@@ -52,7 +56,7 @@ class Latencies:
                 ) / loads
                 if number in measured.code.atomic_sites:
                     base = max(base, l2_latency)
-            self._sites[number] = base + max(extra - 1, 0.0)
+            self._sites[number] = base + max(passes - 1, 0.0)
             if loads and count.requests[GLOBAL] and number not in measured.code.atomic_sites:
                 found = cache.l1_hits + cache.l2_hits + cache.cold
                 cold = cache.cold * (1 - known_share(measured, traffic, number))

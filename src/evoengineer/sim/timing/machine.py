@@ -22,7 +22,7 @@ from evoengineer.sim.timing.sass import MachineCode, MachineInstr
 _ANCHORS = frozenset({"shared", "global", "local", "exchange", "tensor", "barrier", "texture"})
 _ARITHMETIC = frozenset({"fma", "half", "fp64", "sfu"})
 _ENDS = frozenset(
-    {opcodes.BRA, opcodes.EXIT, opcodes.RET, opcodes.BRX, 0x146, 0x14A, 0x14C}
+    {opcodes.BRA, opcodes.EXIT, opcodes.RET, opcodes.BRX, 0x14A, 0x14C, 0x15B}
 )  # and JMP, JMX, KILL
 _READ_CLOCKS = 14  # until a memory instruction has read its operands
 _MOST_OUTSTANDING = 64  # results per scoreboard
@@ -235,11 +235,7 @@ def pace(
     code: MachineCode, blocks: list[MachineBlock], latency_of: LatencyOf
 ) -> tuple[list[float], dict[int, float]]:
     """Clocks that one warp, alone, spends in each machine block, and the clocks it waits at each PTX line."""
-    before: dict[int, int] = {}
-    for n, block in enumerate(blocks):
-        for s in block.successors:
-            if s not in before or blocks[before[s]].executions < block.executions:
-                before[s] = n
+    before = _usual_ways(blocks)
     after = [_Scoreboards([[] for _ in range(6)]) for _ in blocks]
     durations = [0.0] * len(blocks)
     waits: dict[int, float] = {}
@@ -261,6 +257,20 @@ def pace(
             durations[n] = now
             after[n] = boards.later(now)
     return durations, dict(waits)
+
+
+def _usual_ways(blocks: list[MachineBlock]) -> dict[int, int]:
+    """Block → the one that most warps come from: what that left outstanding is waited for.
+
+    A way leads from a block to each that may follow; those that went the other way did not come along this one. So
+    behind a test of bounds warps come from the code that it guards, not from the test.
+    """
+    found: dict[int, tuple[float, int]] = {}
+    for n, block in enumerate(blocks):
+        for s in block.successors:
+            elsewhere = sum(blocks[other].executions for other in block.successors if other != s)
+            found[s] = max(found.get(s, (0.0, -1)), (max(block.executions - elsewhere, 0.0), n))
+    return {s: way for s, (_, way) in found.items()}
 
 
 def _issue(instr: MachineInstr, boards: _Scoreboards, now: float, latency_of: LatencyOf) -> None:

@@ -67,6 +67,7 @@ class Motion:
     reach_bytes: float  # of a block that touches some of a stretch here and there: how far they lie apart
     step_bytes: float  # from a block's to the next one's, if blocks move along one axis alone; else 0
     common: bool  # do most blocks touch it at all?
+    spread: float  # bytes of L2 that a byte takes up there: a line has room for all of its sectors, touched or not
 
     @property
     def span_bytes(self) -> int:
@@ -78,6 +79,11 @@ class Motion:
         """Do blocks that touch a little here and there lie one after the other? Then they come to the same places when
         they have been through the whole span."""
         return self.step_bytes >= self.reach_bytes > 0
+
+    @property
+    def held_bytes(self) -> float:
+        """What L2 has to hold for one block."""
+        return self.spread * (self.read_bytes + self.written_bytes)
 
     def visits(self, blocks: int) -> float:
         """How often such blocks come to a place, soon after one another."""
@@ -111,20 +117,17 @@ def grid_traffic(
     wave = max(min(wave, blocks), 1)
     footprint = sum(
         min(
-            distinct_blocks(m.along, grid, wave)
-            * m.fresh
-            * (m.read_bytes + m.written_bytes)
-            / m.visits(blocks),
+            distinct_blocks(m.along, grid, wave) * m.fresh * m.held_bytes / m.visits(blocks),
             m.span_bytes,
         )
         for m in motions.values()
     )
     kept = kept_fraction(footprint, l2_bytes)
     flowing = sum(  # through the L2, all allocations together, while the grid goes over them once
-        min(distinct_blocks(m.along, grid, blocks) * m.fresh * (m.read_bytes + m.written_bytes), m.span_bytes)
+        min(distinct_blocks(m.along, grid, blocks) * m.fresh * m.held_bytes, m.span_bytes)
         for m in motions.values()
     )
-    through = sum(m.read_bytes + m.written_bytes for m in motions.values())  # the L2, by one block
+    through = sum(m.held_bytes for m in motions.values())  # the L2, by one block
     # Blocks whose data L2 has at a time: of what it holds, half has been there for less than half a stay.
     holding = int(min(l2_bytes / 2 / max(through, 1.0), float(blocks)))
     read = written = cold = pieces = visits = 0.0
@@ -146,8 +149,9 @@ def grid_traffic(
         # What exceeds the span is read by several blocks: by neighbours soon, by blocks that roam at any time.
         # Of neighbours some distance apart, the second comes when everything in between has been through the L2.
         passing = m.reach_bytes * flowing / min(max(asked, 1.0), float(m.span_bytes))
+        # Blocks side by side have nothing in common until they have been through all of it.
         if m.side_by_side:
-            passing = min(passing, m.span_bytes / m.step_bytes * through)
+            passing = m.span_bytes / m.step_bytes * through
         shared = min(l2_bytes / m.span_bytes, 1.0) if m.roams else min(kept, kept_fraction(passing, l2_bytes))
         again_asked = (asked - volume) * (1 - shared)
         if not m.roams and not m.reach_bytes:
@@ -265,7 +269,8 @@ def _motion(
     by_sample = {p.sample: p for p in prints}
     size = {p.sample: overlaps[start, p.sample, p.sample] for p in prints}
     largest = max(prints, key=lambda p: (p.read_bytes + p.written_bytes, -p.sample))
-    touched = max(largest.read_bytes, largest.written_bytes)
+    # What is fetched beside it comes along, but is not wanted.
+    touched = min(max(largest.read_bytes, largest.written_bytes), size[largest.sample])
     traffic = largest.read_bytes + largest.written_bytes + largest.refetched_bytes + largest.rewritten_bytes
     run = traffic / max(largest.jumps, 1)
     chunk = traffic / max(largest.chunks, 1)
@@ -285,6 +290,9 @@ def _motion(
         completes[axis] = bool(steps) and steps[len(steps) // 2] < _CHUNK_BYTES
         step = float(steps[len(steps) // 2]) if steps else step
     extent = max(largest.high - largest.low, 1)
+    # Neighbours that move others of the same lines make use of what one leaves.
+    moved_bytes = max(largest.read_bytes, largest.written_bytes, 1)
+    spread = 1.0 if any(completes) else max(largest.line_bytes / moved_bytes, 1.0)
     low, high = _reach({_place(samples[p.sample], grid): p for p in prints}, grid)
     fresh = 1.0
     if touched > 0.5 * extent and sum(along) == 1 and news:  # a window that slides by less than its length
@@ -310,6 +318,7 @@ def _motion(
         float(extent) if touched < extent / 2 else 0.0,
         step if sum(along) == 1 else 0.0,
         sum(weights[p.sample] for p in prints) > count / 2,
+        spread,
     )
 
 

@@ -19,7 +19,7 @@ def launch_profile(name: str, measured: Measured, analysis: Analysis) -> LaunchP
     grown = shape.blocks / len(measured.counters.samples)
     time_ns = analysis.prediction.time_ns
     flops, computing = compute_share(sums, grown, card, time_ns)
-    dram = analysis.traffic.dram_read + analysis.traffic.dram_written
+    dram = analysis.work.dram_read + analysis.work.dram_written
     limits = shape.limits()
     limit = min(limits, key=lambda each: (limits[each], each))
     # A grid that does not fill the card leaves some multiprocessors with fewer blocks, or none.

@@ -53,12 +53,9 @@ class Shape:
     def l1_bytes(self) -> int:
         """What the shared memory of resident blocks leaves of the common storage."""
         card = self.card
-        if not self.shared_bytes:
-            shared = 0
-        else:
-            need = self.fitting * (self.shared_bytes + card.shared_reserved_bytes)
-            sizes = [1024 * size for size in card.shared_carveouts_kib]
-            shared = next((size for size in sorted(sizes) if size >= need), max(sizes))
+        need = self.fitting * (self.shared_bytes + card.shared_reserved_bytes) if self.shared_bytes else 0
+        sizes = sorted(1024 * size for size in card.shared_carveouts_kib)  # Turing's smallest is not 0
+        shared = next((size for size in sizes if size >= need), sizes[-1])
         return max(card.l1_shared_bytes_per_sm - shared, 16384)
 
 

@@ -149,6 +149,7 @@ def _scaled_count(count: SiteCount, ratio: float) -> SiteCount:
 
 def _scaled_cache(cache: SiteCache, ratio: float) -> SiteCache:
     near, middle, far = (each * ratio for each in cache.requests)
+    stored, fetched, evicted, visits = cache.local
     return replace(
         cache,
         l1_hits=cache.l1_hits * ratio,
@@ -157,4 +158,5 @@ def _scaled_cache(cache: SiteCache, ratio: float) -> SiteCache:
         stores=cache.stores * ratio,
         cold_stores=cache.cold_stores * ratio,
         requests=(near, middle, far),
+        local=(stored * ratio, fetched * ratio, evicted * ratio, visits * ratio),
     )
