@@ -34,10 +34,12 @@ ATTACKS = (
     "refused/divergent_barrier",
     "refused/too_many_registers",
     "streams/host_function",
+    "streams/late_thread_kept",
     "streams/one_call_behind",
 )
 CONTROLS = (
     "honest/cumsum_look_back",
+    "honest/add_joined_threads",
     "honest/add_two_streams",
     "honest/add_inline_ptx",
     "honest/softmax_dynamic_shared",
