@@ -182,7 +182,7 @@ class Collectives(Statements):
         scope.variables.append(Variable(value, array.kind, Reach.THREAD))
         if self.rng.random() < 0.7:
             read = self.rng.choice((f"(lin + {shift}u) & 511u", "nt - 1u - lin", "lin ^ 1u", f"{shift}u",
-                                    f"{self.value(U32, scope)} & 511u", "lane", "tx * 2u"))  # fmt: skip
+                                    f"{self.value(U32, scope)} & 511u", "lane", "(tx & 255u) * 2u"))  # fmt: skip
             nodes.append(
                 self.define(self.fresh("v"), array.kind, f"{array.name}[{read}]", Reach.THREAD, scope)
             )

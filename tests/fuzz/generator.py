@@ -6,6 +6,7 @@ python -m tests.fuzz.generator --seed 7 --kernels 20 > program.cu
 from __future__ import annotations
 
 import argparse
+import math
 import random
 from dataclasses import dataclass, replace
 
@@ -41,7 +42,9 @@ class Kernel:
         grid, block = (f"dim3({', '.join(map(str, shape))})" for shape in (self.grid, self.block))
         return "\n".join((
             f"// kernel seed {self.seed}", self.functions,
-            f"__global__ void {self.name}(Params p, Buffers in, Outputs out, Cells cells) {{", self.prologue,
+            # With bounds: calls through pointers may take all the registers there are.
+            f"__global__ void __launch_bounds__({math.prod(self.block)})",
+            f"{self.name}(Params p, Buffers in, Outputs out, Cells cells) {{", self.prologue,
             render(self.body), "}", "#undef SLOT4", "#undef SLOT2",
             f"static void launch_{self.name}(Params p, Buffers in, Outputs out, Cells cells) {{",
             f"    FUZZ_LAUNCH({self.name}, ({grid}), ({block}), 4096, p, in, out, cells);", "}",

@@ -149,7 +149,10 @@ inline void from_device(void* data, const void* p, size_t bytes) {
     check(cudaMemcpy(data, p, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy to host");
 }
 inline void free_device(void* p) { check(cudaFree(p), "cudaFree"); }
-inline void synchronise() { check(cudaDeviceSynchronize(), "kernel"); }
+inline void synchronise() {
+    check(cudaGetLastError(), "launch");
+    check(cudaDeviceSynchronize(), "kernel");
+}
 #else
 inline void* to_device(const void* data, size_t bytes) {
     void* p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);

@@ -115,4 +115,21 @@ def test_words_switch_parts_on() -> None:
     ):
         assert needs_of(f"at::Tensor t; {text}").headers == ("cuda_fp16.h", "torch/extension.h"), text
     assert needs_of("torch::Tensor f();").headers == ("torch/extension.h",)
+    assert needs_of("torch::Tensor f() { g(std::max(1, 2)); }").headers == (
+        "evo/basics.h",
+        "torch/extension.h",
+    )
     assert needs_of("std::vector<int> v; void f() { std::sort(v.begin(), v.end()); }").headers == ()
+
+
+def test_special_functions_are_read_when_they_are_named() -> None:
+    head = "#include <torch/extension.h>\n"
+    for text in (
+        "std::beta(1, 2)",
+        "std :: cyl_bessel_jf(0, x)",
+        "using namespace std;",
+        "namespace s = ::std;",
+    ):
+        assert needs_of(head + text).special_functions, text
+        assert needs_of(text).special_functions, text  # not for PyTorch
+    assert not needs_of(head + "float beta = std::exp(1.0f); // std::beta").special_functions

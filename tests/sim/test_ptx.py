@@ -116,8 +116,8 @@ def test_liveness_and_reachability() -> None:
 
 def test_destinations_and_sources() -> None:
     store, atomic = body_of("st.global.u32 [%rd1], %r1;\natom.global.add.u32 %r2, [%rd2], %r3;").instrs[:2]
-    assert (destinations(store), sources(store)) == ([], ["%rd1", "%r1"])
-    assert (destinations(atomic), sources(atomic)) == (["%r2"], ["%rd2", "%r3"])
+    assert (destinations(store), sources(store)) == ((), ("%rd1", "%r1"))
+    assert (destinations(atomic), sources(atomic)) == (("%r2",), ("%rd2", "%r3"))
 
 
 def test_what_cannot_be_read_is_named() -> None:

@@ -40,6 +40,7 @@ Target = Literal["sim", "cuda"]
 FailedOutcome = Literal["forbidden", "compile_error", "timed_out"]
 
 _TORCH_FLAGS = ("--expt-relaxed-constexpr",)  # that torch.utils.cpp_extension gives to nvcc, too
+_WITHOUT_SPECIAL_FUNCTIONS = "-D_GLIBCXX_BITS_SPECFUN_H"  # a fifth of a small kernel's build
 _RECORD, _RECORD_VERSION = "build.json", "7"  # changes with what is kept, identities included
 _BUILDS = Folders("builds")
 _OUT_OF_TIME = "CPU time limit exceeded"  # the shell's words, and gcc's
@@ -135,6 +136,7 @@ def preprocessor_words(source: str) -> tuple[str, ...]:
     needs = needs_of(source)
     return (
         "-DEVO_CHOSEN",
+        *(() if needs.special_functions else (_WITHOUT_SPECIAL_FUNCTIONS,)),
         *(f"-DEVO_WITH_{part}" for part in needs.parts),
         *(word for header in needs.headers for word in ("-include", header)),
         *(("-include", str(REMOVED_CALLS)) if needs.removed_calls else ()),

@@ -44,6 +44,9 @@ _HEADERS = (
     ("algorithm", r"std::(?:minmax|partial_sort|nth_element|lower_bound|upper_bound|stable_sort|count)\b"),
     ("algorithm", r"std::(?:generate|replace|rotate|unique)\b"),
     ("algorithm", r"std::(?:min|max)\s*(?:<\w+>)?\s*\(\s*\{"),
+    ("evo/basics.h", r"std\s*::\s*(?:min|max|(?:iter_)?swap(?:_ranges)?|copy\w*|move_backward|fill\w*|equal)\b"),
+    ("evo/basics.h", r"std\s*::\s*(?:distance|advance|next|prev|\w*inserter|\w*iterator\w*)\b"),
+    ("evo/basics.h", r"std\s*::\s*(?:lexicographical_compare|mismatch)\b"),
     ("cstdint", r"std::u?int\w*_t\b"),
     ("math_constants.h", r"\bCUDART_\w+"),
     ("ctime", r"std::time\b|\btime\s*\(|\bclock_gettime\b"),
@@ -82,6 +85,11 @@ _HEADER_WORDS = tuple((name, re.compile(words)) for name, words in _HEADERS)
 _TORCH = re.compile(r'#\s*include\s*[<"](?:(?:torch|ATen|c10|THC|pybind11)/|Python\.h)')
 _TORCH_NAMES = re.compile(r"\b(?:torch|at|c10)::\w|\bTORCH_CHECK\b|\bPYBIND11_MODULE\b")
 _SIZED = re.compile(r"\bu?int(?:8|16|32|64|ptr)_t\b")
+# The special functions of C++17's <cmath>, which every build would read and nobody calls; who says so names them.
+_SPECIAL = re.compile(
+    r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::\s*)?std\b|std\s*::\s*(?:assoc_(?:laguerre|legendre)|beta|(?:comp_)?ellint_\d"
+    r"|cyl_\w+|expint|hermite|laguerre|legendre|riemann_zeta|sph_\w+)[fl]?\b"
+)
 _REMOVED = re.compile(r"\bcudaThread(?:Synchronize|Exit)\b")
 
 
@@ -92,6 +100,7 @@ class Needs:
     parts: tuple[str, ...]
     headers: tuple[str, ...]
     removed_calls: bool  # calls that CUDA 13 no longer declares
+    special_functions: bool
 
 
 def needs_of(source: str) -> Needs:
@@ -101,10 +110,12 @@ def needs_of(source: str) -> Needs:
     includes_torch = _TORCH.search(source) is not None
     # PyTorch's load_inline puts the include in front by itself, so texts written for it have none.
     implied = ("torch/extension.h",) if not includes_torch and _TORCH_NAMES.search(source) else ()
-    brought = headers + implied if includes_torch or implied else ()
+    for_torch = includes_torch or bool(implied)
+    brought = headers + implied if for_torch else ()
     if not brought and _SIZED.search(source):
         brought = ("stdint.h",)  # which cuda_runtime.h brought along before CUDA 13
-    return Needs(parts, brought, _REMOVED.search(source) is not None)
+    special = not for_torch or _SPECIAL.search(source) is not None
+    return Needs(parts, brought, _REMOVED.search(source) is not None, special)
 
 
 def _code(source: str) -> str:

@@ -80,6 +80,18 @@ def test_a_launch_that_was_given_up_leaves_nothing_to_the_next(ptx: str) -> None
     assert after.terms_ns == fresh.profile(*launch, fresh.buffer(size), fresh.buffer(size)).terms_ns
 
 
+@pytest.mark.parametrize("kernel", ["copy", "neighbours", "walks"])
+def test_time_does_not_depend_on_how_many_threads_replay_the_samples(ptx: str, kernel: str) -> None:
+    size, found = 4 * MIB, []
+    for threads in (1, 2, 5):
+        bench = Bench(ptx, threads=threads)
+        arguments = (bench.buffer(size), bench.buffer(size), *((8,) if kernel == "walks" else ()))
+        profile = bench.profile(kernel, (size // 4 // 256 // 8,), (256,), *arguments)
+        found.append((profile.time_ns, profile.terms_ns, profile.dram_bytes, profile.l1_hit_percent))
+    assert found[0] == found[1] == found[2]
+    assert found[0][2] > 0
+
+
 def test_a_copy_moves_each_byte_twice(bench: Bench) -> None:
     size = 256 * MIB
     p = bench.profile("copy", (size // 4 // 256,), (256,), bench.buffer(size), bench.buffer(size))

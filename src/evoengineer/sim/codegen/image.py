@@ -11,7 +11,7 @@ import hashlib
 import time
 import zlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from evoengineer.files import Cache
@@ -139,7 +139,7 @@ class KernelImage:
             tuple(program.sites),
             symbols,
             program.shared_bytes,
-            launch_flags(program),
+            self._launch_flags,
             fast_code,
             count,
         )
@@ -147,8 +147,11 @@ class KernelImage:
         return plan
 
     def _regions(self) -> dict[int, Region]:
-        program = self.program
-        return masked.regions_of(program.units[0], bool(launch_flags(program) & abi.SPINS))
+        return masked.regions_of(self.program.units[0], bool(self._launch_flags & abi.SPINS))
+
+    @cached_property
+    def _launch_flags(self) -> int:
+        return launch_flags(self.program)
 
     # -- structures for the runtime ------------------------------------------------------------------
 

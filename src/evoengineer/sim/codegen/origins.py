@@ -39,7 +39,7 @@ def find_origins(body: Body, sites: dict[int, int]) -> dict[str, int]:
                 origins |= found.get(instr.guard.name, 0)
             if not origins:
                 continue
-            for name in destinations(instr) + ([CARRY] if "cc" in instr.mods else []):
+            for name in destinations(instr) + ((CARRY,) if "cc" in instr.mods else ()):
                 if origins & ~found.get(name, 0):
                     found[name] = found.get(name, 0) | origins
                     changed = True

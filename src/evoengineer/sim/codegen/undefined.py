@@ -11,7 +11,7 @@ numbers and constants alone costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evoengineer.sim.codegen.emitter import Emitter, Val
@@ -267,9 +267,9 @@ class Definedness:
             self.known[name] = Undefined(picked, bits)
 
 
-def all_sources(instr: Instr) -> list[str]:
+def all_sources(instr: Instr) -> tuple[str, ...]:
     """Registers that the result hangs on, the carry flag included."""
-    return sources(instr) + ([CARRY] if instr.op in ("addc", "subc", "madc") else [])
+    return sources(instr) + ((CARRY,) if instr.op in ("addc", "subc", "madc") else ())
 
 
 Results = dict[str, Undefined | None]
@@ -289,7 +289,7 @@ class Around:
     """An instruction that is branched around where its guard is false: its results' bits go through memory, since
     the code behind knows nothing of what the code in between has named."""
 
-    def __init__(self, d: Definedness, instr: Instr, guard: Val, names: list[str]) -> None:
+    def __init__(self, d: Definedness, instr: Instr, guard: Val, names: Sequence[str]) -> None:
         self._d, self._guard, self._names = d, guard, names
         assert instr.guard is not None
         self._guard_bits = d.of(instr.guard, 1)

@@ -235,7 +235,8 @@ class FunctionUnit:
 
 def make_unit(program: Program, function: Function) -> FunctionUnit:
     """Parse a function and lay out its frame."""
-    body = parse_body(function)
+    parsed = parse_body(function)
+    body = replace(parsed, registers=dict(parsed.registers))  # which gets more
     local_offsets, local_bytes = _layout(
         [(v.name, v.bytes, v.align) for v in body.variables if v.space == "local"]
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 from evoengineer.errors import PtxError
 from evoengineer.sim.ptx.model import (
@@ -63,8 +63,10 @@ _BRANCH_AROUND = frozenset(
 
 
 def parse_body(function: Function) -> Body:
-    """Parse a function's instructions."""
-    return _BodyParser(function).run()
+    """A function's instructions, parsed the first time."""
+    if function.body is None:
+        function.body = _BodyParser(function).run()
+    return function.body
 
 
 class _BodyParser:
@@ -246,9 +248,10 @@ class _BodyParser:
             text = text[match.end() :]
         opcode, *tail = text.split(None, 1)
         rest = tail[0] if tail else ""
-        op, *mods = opcode.split(".")
-        if not all(_WORD.fullmatch(word) for word in (op, *mods)):
+        words = _words(opcode)
+        if not words:
             raise PtxError(f"cannot read instruction {opcode[:80]!r} in {self.function.name}")
+        op, *mods = words
         if op == "call":
             return self._call(mods, rest, guard, negated, whole)
         if op in VIDEO_OPS:  # selectors and signs of operands: codegen/video.py reads them from the text
@@ -274,6 +277,8 @@ class _BodyParser:
 
     def _operand(self, text: str) -> Operand:
         text = text.strip()
+        if text in self.body.registers and not any(self.scopes):  # nearly always: no name stands for another
+            return Reg(text)
         first = text[0]
         if first == "{":
             return Vec(tuple(self._operand(t) for t in _split(text[1:-1])))
@@ -318,6 +323,13 @@ class _BodyParser:
         if isinstance(base, Sym):
             return Addr(Sym(base.name), base.offset + offset)
         return Addr(base, offset)
+
+
+@lru_cache(maxsize=4096)
+def _words(opcode: str) -> tuple[str, ...]:
+    """`add.rn.f32` → its words; none if it cannot be one."""
+    words = tuple(opcode.split("."))
+    return words if all(_WORD.fullmatch(word) for word in words) else ()
 
 
 def _parse_prototype(text: str) -> tuple[tuple[Param, ...], tuple[Param, ...]]:

@@ -13,6 +13,7 @@ Besides branches and labels, a block starts at
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from evoengineer.errors import PtxError
 from evoengineer.sim.ptx.body import SPECIAL
@@ -27,6 +28,7 @@ _NO_DESTINATION = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=1 << 16)
 def is_special(name: str) -> bool:
     """Special registers are read where they are used; the sink `_` is no register at all."""
     return name in ("_", "WARP_SZ") or bool(SPECIAL.match(name))
@@ -142,8 +144,21 @@ def _successors(block: Block, labels: dict[str, int], body: Body, count: int) ->
     return target + after if end.guard is not None else target
 
 
-def destinations(instr: Instr) -> list[str]:
+def destinations(instr: Instr) -> tuple[str, ...]:
     """Registers that the instruction writes."""
+    if instr.written is None:
+        instr.written = tuple(_destinations(instr))
+    return instr.written
+
+
+def sources(instr: Instr) -> tuple[str, ...]:
+    """Registers that the instruction reads (guard included)."""
+    if instr.read is None:
+        instr.read = tuple(_sources(instr))
+    return instr.read
+
+
+def _destinations(instr: Instr) -> list[str]:
     if instr.op in _NO_DESTINATION or not instr.args:
         if instr.op in ("bar", "barrier") and "red" in instr.mods:
             return operand_names(instr.args[0])
@@ -161,8 +176,7 @@ def destinations(instr: Instr) -> list[str]:
     return [n for n in operand_names(instr.args[0]) if n != "_"]
 
 
-def sources(instr: Instr) -> list[str]:
-    """Registers that the instruction reads (guard included)."""
+def _sources(instr: Instr) -> list[str]:
     found: list[str] = [instr.guard.name] if instr.guard is not None else []
     skip = 1 if destinations(instr) or (instr.args and instr.args[0] == Reg("_")) else 0
     for arg in instr.args[skip:]:

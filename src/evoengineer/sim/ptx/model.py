@@ -86,6 +86,9 @@ class Instr:
     returns: tuple[str, ...] = ()
     params: tuple[str, ...] = ()
     line: int = 0  # of the PTX file
+    # What it reads and writes, once somebody has asked (flow.py).
+    read: tuple[str, ...] | None = field(default=None, init=False, repr=False)
+    written: tuple[str, ...] | None = field(default=None, init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -129,7 +132,7 @@ class Initial:
 
 @dataclass(slots=True)
 class Function:
-    """A kernel (`entry`) or device function; `body` is parsed on demand by parser.parse_body."""
+    """A kernel (`entry`) or device function; `body` is parsed on demand by body.parse_body."""
 
     name: str
     entry: bool
@@ -141,6 +144,7 @@ class Function:
     defined: bool = True
     files: dict[int, str] = field(default_factory=dict)  # numbers used by .loc → paths
     line: int = 0  # of the PTX file on which `text` begins
+    body: Body | None = field(default=None, init=False, repr=False, compare=False)
 
 
 @dataclass(slots=True)

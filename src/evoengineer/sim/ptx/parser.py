@@ -6,6 +6,7 @@ The grammar is taken as nvcc emits it (also around inline assembly), not as the 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from evoengineer.errors import PtxError
 from evoengineer.sim.ptx.model import (
@@ -32,6 +33,7 @@ _VARIABLE = re.compile(
 NUMBER = re.compile(r"^[+-]?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+U?)$")
 
 
+@lru_cache(maxsize=4)  # what every candidate is linked with is read once
 def parse_module(text: str) -> Module:
     """Parse the outer structure of a PTX file."""
     files = {int(n): name for n, name in _FILE.findall(text)}

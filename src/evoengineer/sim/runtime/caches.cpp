@@ -9,21 +9,42 @@
 // dirty, and what becomes dirty is written to DRAM once: when its line has to go, or after the block's end. A sector
 // that is stored to again while it is dirty costs nothing more; stored to after it was lost, it is written again.
 #include <algorithm>
-#include <cstring>
-#include <numeric>
+#include <atomic>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "count.h"
 #include "memory.h"
+#include "pool.h"
+#include "sectors.h"
+
+enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
+
+// Sectors of traced requests by what became of them; Python mirrors these structs. Sums over samples are
+// weighted: a sample stands for other blocks of the grid.
+struct SiteCache {
+    double l1_hits, l2_hits, cold, stores, cold_stores;
+    double requests[kOrigins];  // loads by where the last of their sectors comes from
+    uint64_t allocation;        // where its first access was, 0: not in one
+};
+// What one sampled block touches of one allocation.
+struct Footprint {
+    uint64_t sample, allocation, allocation_bytes, low, high, cold_reads, cold_writes;
+    uint64_t runs;       // contiguous stretches
+    uint64_t refetched;  // sectors read again after the block's part of L2 had lost them
+    uint64_t rewritten;  // sectors written again after that
+    uint64_t jumps;      // sectors fetched or written where nothing near them was, shortly before
+    uint64_t late;       // of cold_reads and cold_writes: those after the trace was full
+    uint64_t chunks;     // visits of 256 bytes, each to one channel
+};
 
 namespace {
 
 constexpr uint64_t kLately = 16;  // instructions of a warp: accesses that are under way together
 // A scheduler stays with a warp until it has to wait for data: so many instructions, about, before others have their turn.
 constexpr uint64_t kTurn = 32;
-enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
 
 // Lines of four sectors, least recently used of its set goes first. A block's share of a cache has few lines: they are in
 // few sets, so that no line has to go for want of a place while others are free.
@@ -92,209 +113,150 @@ private:
 };
 
 constexpr uint64_t kElsewhere = 1ull << 62;  // local memory
-constexpr uint8_t kPromoted = 4;  // came along with its neighbour
+enum Mark : uint8_t { kRead = 1, kWritten = 2, kTouched = 3, kPromoted = 4 };  // the last: came along with its neighbour
 
-// Sectors that a block has touched, in an open hash table: bit 0 read, bit 1 written.
-class Seen {
-public:
-    explicit Seen(size_t most) {
-        size_t size = 1024;
-        while (size < most * 4) size *= 2;  // room for sectors that come along
-        keys_.assign(size, ~0ull);
-        marks_.assign(size, 0);
-    }
-    uint8_t& mark(uint64_t sector) {
-        size_t at = place(sector);
-        keys_[at] = sector;
-        return marks_[at];
-    }
-    bool touched(uint64_t sector) const {
-        size_t at = place(sector);
-        return keys_[at] == sector && marks_[at] & 3;
-    }
-    template <class F>
-    void each(F&& call) const {
-        for (size_t i = 0; i < keys_.size(); i++)
-            if (keys_[i] != ~0ull && marks_[i] & 3) call(keys_[i]);
-    }
+// When something was last fetched or written.
+struct Visit {
+    uint64_t time = kNever;
+    static constexpr uint64_t kNever = ~0ull;
 
-private:
-    size_t place(uint64_t sector) const {
-        size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
-        while (keys_[at] != ~0ull && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
-        return at;
+    // Notes a visit: was there one shortly before? That of another warp that had its turn may lie ahead.
+    bool lately(uint64_t now, uint64_t window = kLately) {
+        const uint64_t before = std::exchange(time, now);
+        return before != kNever && (before / kTurn == now / kTurn || now - before <= window);
     }
-    std::vector<uint64_t> keys_;
-    std::vector<uint8_t> marks_;
 };
 
-// Of every sample: the sectors of allocations that it touches, ascending.
-std::vector<std::vector<uint64_t>>& touched_sectors() {
-    static std::vector<std::vector<uint64_t>> sectors;
-    return sectors;
-}
-
+constexpr uint64_t kChunkSectors = 8;  // neighbours that lie in one channel
+struct Chunk {
+    uint8_t marks[kChunkSectors] = {};
+    Visit read, written;
+};
 // Pages of all channels together: what lies within so many bytes can be fetched without opening others.
 constexpr uint64_t kPageSectors = 512;
-constexpr uint64_t kChunkSectors = 8;  // neighbours that lie in one channel
 
-// When a page last had something fetched or written.
-class Pages {
+// What one sampled block does to the caches, by itself.
+class Replay {
 public:
-    explicit Pages(size_t most) {
-        size_t size = 256;
-        while (size < most * 2) size *= 2;
-        keys_.assign(size, ~0ull);
-        times_.assign(size, 0);
-    }
-    bool lately(uint64_t page, uint64_t time, uint64_t window = kLately) {
-        size_t at = place(page);
-        const uint64_t before = times_[at];  // of another warp that had its turn, it may lie ahead
-        bool found = keys_[at] == page && (before / kTurn == time / kTurn || time - before <= window);
-        keys_[at] = page;
-        times_[at] = time;
-        return found;
+    std::vector<SiteCache> sites;    // not weighted yet
+    std::vector<Footprint> prints;
+    std::vector<uint64_t> touched;   // sectors of allocations, ascending
+
+    void run(const Counted& c, uint64_t l1_bytes, uint64_t l2_bytes, size_t room) {
+        sites.assign(c.sites.size(), {});
+        room_ = std::max<size_t>(room, 1);
+        Cache4 l1(l1_bytes), l2(l2_bytes);
+        for (uint32_t i : in_turns(c.trace)) request(c.trace[i], &c.sectors[c.trace[i].first], l1, l2);
+        untraced(c.beyond);
+        survey();
     }
 
 private:
-    size_t place(uint64_t page) const {
-        size_t at = (page * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
-        while (keys_[at] != ~0ull && keys_[at] != page) at = (at + 1) & (keys_.size() - 1);
-        return at;
+    // Warps have their turns one after the other; the trace has those of each warp in order.
+    static std::vector<uint32_t> in_turns(const std::vector<Access4>& trace) {
+        std::vector<std::pair<uint64_t, uint32_t>> keys(trace.size());
+        for (uint32_t i = 0; i < trace.size(); i++) keys[i] = {trace[i].time / kTurn << 16 | trace[i].warp, i};
+        std::sort(keys.begin(), keys.end());
+        std::vector<uint32_t> order(trace.size());
+        for (size_t i = 0; i < keys.size(); i++) order[i] = keys[i].second;
+        return order;
     }
-    std::vector<uint64_t> keys_, times_;
-};
 
-}  // namespace
+    // The footprint in the allocation that the address lies in; null: in none.
+    Footprint* print(uint64_t address) {
+        if (address - last_.start >= last_.bytes && !memory_find(address, &last_)) return nullptr;
+        if (current_ < prints.size() && prints[current_].allocation == last_.start) return &prints[current_];
+        for (current_ = 0; current_ < prints.size(); current_++)
+            if (prints[current_].allocation == last_.start) return &prints[current_];
+        if (prints.size() == room_) return &prints[current_ = room_ - 1];  // too many to tell apart, but never for nothing
+        prints.push_back({0, last_.start, last_.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+        return &prints[current_];
+    }
 
-extern "C" {
+    // Sectors are numbered by allocation, so that nothing depends on where memory happens to lie.
+    uint64_t number(uint64_t address, const Footprint* p) const {
+        return p ? (uint64_t(p - prints.data() + 1) << 40) + (address - p->allocation) / 32 : kElsewhere + address / 32;
+    }
 
-// Sectors of traced requests by what became of them; Python mirrors these structs. Sums over samples are
-// weighted: a sample stands for other blocks of the grid.
-struct SiteCache {
-    double l1_hits, l2_hits, cold, stores, cold_stores;
-    double requests[kOrigins];  // loads by where the last of their sectors comes from
-    uint64_t allocation;        // where its first access was, 0: not in one
-};
-// What one sampled block touches of one allocation.
-struct Footprint {
-    uint64_t sample, allocation, allocation_bytes, low, high, cold_reads, cold_writes;
-    uint64_t runs;       // contiguous stretches
-    uint64_t refetched;  // sectors read again after the block's part of L2 had lost them
-    uint64_t rewritten;  // sectors written again after that
-    uint64_t jumps;      // sectors fetched or written where nothing near them was, shortly before
-    uint64_t late;       // of cold_reads and cold_writes: those after the trace was full
-    uint64_t chunks;     // visits of 256 bytes, each to one channel
-};
-struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride, queue; };
+    uint8_t& mark(uint64_t sector) { return chunks_.at(sector / kChunkSectors).marks[sector % kChunkSectors]; }
 
-uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, SiteCache* sites, Footprint* prints,
-                   uint32_t room) {
-    uint32_t used = 0;
-    touched_sectors().assign(counted_blocks().size(), {});
-    for (size_t sample = 0; sample < counted_blocks().size(); sample++) {
-        const Counted& c = counted_blocks()[sample];
-        std::vector<uint32_t> order(c.trace.size());
-        std::iota(order.begin(), order.end(), 0u);
-        std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-            const Access4 &x = c.trace[a], &y = c.trace[b];
-            if (x.time / kTurn != y.time / kTurn) return x.time / kTurn < y.time / kTurn;
-            return x.warp != y.warp ? x.warp < y.warp : x.time < y.time;
-        });
-        Cache4 l1(l1_bytes), l2(l2_bytes);
-        Pages pages(c.sectors.size()), read_chunks(c.sectors.size()), written_chunks(c.sectors.size());
-        Seen seen(c.sectors.size() + c.beyond.size());
-        Allocation last{};
-        uint32_t current = 0;
-        const uint32_t first = used;
-        const double weight = weights[sample];
-        auto print = [&](uint64_t address) -> Footprint* {
-            if (address - last.start >= last.bytes && !memory_find(address, &last)) return nullptr;
-            if (current < used && current >= first && prints[current].allocation == last.start) return &prints[current];
-            for (uint32_t i = first; i < used; i++)
-                if (prints[i].allocation == last.start) return &prints[current = i];
-            if (used == room) return &prints[current = room - 1];  // too many to tell apart, but never for nothing
-            prints[used] = {sample, last.start, last.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-            return &prints[current = used++];
-        };
-        for (uint32_t i : order) {
-            const Access4& a = c.trace[i];
-            SiteCache& s = sites[a.site];
-            const bool local = a.kind >= kTraceLocalLoad, loads = a.kind != kTraceStore && a.kind != kTraceLocalStore;
-            uint64_t fetched_before = ~0ull;
-            Origin last_from = kFromL1;
-            for (uint32_t j = 0; j < a.count; j++) {
-                const uint64_t address = c.sectors[a.first + j] * 32;
-                Footprint* p = local ? nullptr : print(address);
-                // Numbered by allocation, so that nothing depends on where memory happens to lie.
-                const uint64_t sector = p ? (uint64_t(p - prints - first + 1) << 40) + (address - p->allocation) / 32
-                                          : kElsewhere + address / 32;
-                uint8_t& mark = seen.mark(sector);
-                const bool fresh = !(mark & 3), unwritten = !(mark & 2), promoted = mark == kPromoted;
-                mark |= loads ? 1 : 2;
-                if (a.kind == kTraceAtomic) mark |= 2;
-                const bool through_l1 = a.kind == kTraceLoad || local;
-                if (through_l1) {
-                    Origin from = kFromL1;
-                    if (l1.touch(sector, a.time, &from)) {
-                        s.l1_hits += weight;
-                        last_from = std::max(last_from, from);
-                        continue;
-                    }
-                    if (a.kind == kTraceLocalStore) continue;  // written back later, if ever
-                }
-                const bool known = l2.touch(sector) && (!fresh || promoted);
-                uint32_t fetched = 0, written = 0;  // sectors
-                if (!loads || a.kind == kTraceAtomic) written = l2.soil(sector);
-                if (!loads) {
-                    s.stores += weight;
-                    if (unwritten) s.cold_stores += weight;
-                } else if (known && j && fetched_before == (sector ^ 1)) {
-                    s.cold += weight;  // both halves were asked for at once
-                } else if (known) {
-                    s.l2_hits += weight;
-                } else {
-                    fetched_before = sector;
-                    s.cold += weight;
-                    fetched = 1;
-                    if (!local && a.kind != kTraceAtomic) {  // memory is read in units of two sectors
-                        uint8_t& other = seen.mark(sector ^ 1);
-                        if (other == 0) other = kPromoted;
-                        if (!l2.touch(sector ^ 1)) fetched = 2;
-                    }
-                }
-                if (loads) {
-                    const Origin from = known ? kFromL2 : kFromAfar;
+    void request(const Access4& a, const uint64_t* sectors, Cache4& l1, Cache4& l2) {
+        SiteCache& s = sites[a.site];
+        const bool local = a.kind >= kTraceLocalLoad, loads = a.kind != kTraceStore && a.kind != kTraceLocalStore;
+        const bool atomic = a.kind == kTraceAtomic, through_l1 = a.kind == kTraceLoad || local;
+        uint64_t fetched_before = ~0ull;
+        Origin last_from = kFromL1;
+        for (uint32_t j = 0; j < a.count; j++) {
+            const uint64_t address = sectors[j] * 32;
+            Footprint* p = local ? nullptr : print(address);
+            const uint64_t sector = number(address, p);
+            uint8_t& own = mark(sector);
+            const bool fresh = !(own & kTouched), unwritten = !(own & kWritten), promoted = own == kPromoted;
+            own |= (loads ? kRead : kWritten) | (atomic ? kWritten : 0);
+            if (through_l1) {
+                Origin from = kFromL1;
+                if (l1.touch(sector, a.time, &from)) {
+                    s.l1_hits++;
                     last_from = std::max(last_from, from);
-                    if (through_l1) l1.fetch(a.time, from);
+                    continue;
                 }
-                if (!p) continue;
-                if (!s.allocation) s.allocation = p->allocation;
-                p->low = std::min(p->low, address);
-                p->high = std::max(p->high, address + 32);
-                (unwritten ? p->cold_writes : p->rewritten) += written;
-                if (fetched) (fresh && !promoted ? p->cold_reads : p->refetched) += fetched;
-                if (!fetched && !written) continue;
-                if (!pages.lately(sector / kPageSectors, a.time)) p->jumps++;
-                const uint64_t chunk = sector / kChunkSectors;
-                if (fetched && !read_chunks.lately(chunk, a.time)) p->chunks++;
-                // What was stored at different times to neighbours leaves the L2 together.
-                if (written && !written_chunks.lately(chunk, a.time, unwritten ? ~0ull : kLately)) p->chunks++;
+                if (a.kind == kTraceLocalStore) continue;  // written back later, if ever
             }
-            if (loads) s.requests[last_from] += weight;
+            const bool known = l2.touch(sector) && (!fresh || promoted);
+            uint32_t fetched = 0, written = 0;  // sectors
+            if (!loads || atomic) written = l2.soil(sector);
+            if (!loads) {
+                s.stores++;
+                if (unwritten) s.cold_stores++;
+            } else if (known && j && fetched_before == (sector ^ 1)) {
+                s.cold++;  // both halves were asked for at once
+            } else if (known) {
+                s.l2_hits++;
+            } else {
+                fetched_before = sector;
+                s.cold++;
+                fetched = 1;
+                if (!local && !atomic) {  // memory is read in units of two sectors
+                    uint8_t& other = mark(sector ^ 1);
+                    if (other == 0) other = kPromoted;
+                    if (!l2.touch(sector ^ 1)) fetched = 2;
+                }
+            }
+            if (loads) {
+                const Origin from = known ? kFromL2 : kFromAfar;
+                last_from = std::max(last_from, from);
+                if (through_l1) l1.fetch(a.time, from);
+            }
+            if (!p) continue;
+            if (!s.allocation) s.allocation = p->allocation;
+            p->low = std::min(p->low, address);
+            p->high = std::max(p->high, address + 32);
+            (unwritten ? p->cold_writes : p->rewritten) += written;
+            if (fetched) (fresh && !promoted ? p->cold_reads : p->refetched) += fetched;
+            if (!fetched && !written) continue;
+            if (!pages_.at(sector / kPageSectors).lately(a.time)) p->jumps++;
+            Chunk& chunk = chunks_.at(sector / kChunkSectors);
+            if (fetched && !chunk.read.lately(a.time)) p->chunks++;
+            // What was stored at different times to neighbours leaves the L2 together.
+            if (written && !chunk.written.lately(a.time, unwritten ? ~0ull : kLately)) p->chunks++;
         }
+        if (loads) s.requests[last_from]++;
+    }
+
+    // What was touched after the trace was full.
+    void untraced(const SectorMap<uint8_t>& beyond) {
         std::vector<std::pair<uint64_t, uint8_t>> rest;
-        c.beyond.each([&](uint64_t sector, uint8_t bits) { rest.emplace_back(sector, bits); });
+        beyond.each([&](uint64_t sector, uint8_t bits) { rest.emplace_back(sector, bits); });
         std::sort(rest.begin(), rest.end());
         uint64_t page_before = ~0ull, chunk_before = ~0ull;
         for (auto [where, bits] : rest) {
             const uint64_t address = where * 32;
             Footprint* p = print(address);
             if (!p) continue;
-            const uint64_t sector = (uint64_t(p - prints - first + 1) << 40) + (address - p->allocation) / 32;
-            uint8_t& mark = seen.mark(sector);
-            const uint32_t fetched = (bits & 1) && !mark, written = (bits & 2) && !(mark & 2);
-            mark |= bits;
+            const uint64_t sector = number(address, p);
+            uint8_t& own = mark(sector);
+            const uint32_t fetched = (bits & kRead) && !own, written = (bits & kWritten) && !(own & kWritten);
+            own |= bits;
             p->low = std::min(p->low, address);
             p->high = std::max(p->high, address + 32);
             p->cold_reads += fetched;
@@ -305,14 +267,91 @@ uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, 
             page_before = sector / kPageSectors;
             chunk_before = sector / kChunkSectors;
         }
-        seen.each([&](uint64_t sector) {
-            const uint64_t owner = sector >> 40;
-            if (!owner || owner > used - first) return;
-            Footprint& p = prints[first + owner - 1];
-            if (!seen.touched(sector - 1)) p.runs++;
-            touched_sectors()[sample].push_back(p.allocation / 32 + (sector & ((1ull << 40) - 1)));
+    }
+
+    // Which sectors were touched, and how many stretches of each allocation.
+    void survey() {
+        constexpr uint64_t kWithin = (1ull << 40) - 1;
+        struct Part {
+            uint64_t first, number;  // the first sector by its address, and as it is numbered
+            const uint8_t* marks;
+        };
+        std::vector<Part> parts;
+        chunks_.each([&](uint64_t chunk, const Chunk& state) {
+            const uint64_t number = chunk * kChunkSectors, owner = number >> 40;
+            if (owner && owner <= prints.size())
+                parts.push_back({prints[owner - 1].allocation / 32 + (number & kWithin), number, state.marks});
         });
-        std::sort(touched_sectors()[sample].begin(), touched_sectors()[sample].end());
+        std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+            return a.first != b.first ? a.first < b.first : a.number < b.number;
+        });
+        uint64_t before = ~0ull;
+        for (const Part& part : parts)
+            for (uint64_t i = 0; i < kChunkSectors; i++) {
+                if (!(part.marks[i] & kTouched)) continue;
+                const uint64_t sector = part.number + i;
+                if (sector != before + 1) prints[(sector >> 40) - 1].runs++;
+                before = sector;
+                touched.push_back(part.first + i);
+            }
+    }
+
+    size_t room_ = 1, current_ = 0;
+    Allocation last_{};
+    SectorMap<Chunk> chunks_;
+    SectorMap<Visit> pages_;
+};
+
+void add(SiteCache& sum, const SiteCache& part, double weight) {
+    sum.l1_hits += weight * part.l1_hits;
+    sum.l2_hits += weight * part.l2_hits;
+    sum.cold += weight * part.cold;
+    sum.stores += weight * part.stores;
+    sum.cold_stores += weight * part.cold_stores;
+    for (uint32_t from = 0; from < kOrigins; from++) sum.requests[from] += weight * part.requests[from];
+    if (!sum.allocation) sum.allocation = part.allocation;
+}
+
+struct Job {
+    uint64_t l1_bytes, l2_bytes;
+    uint32_t room;  // for footprints of each
+    std::vector<Replay> replays;
+    std::atomic<size_t> next{0};
+};
+
+void replay_some(Worker&, void* argument) {
+    auto& job = *static_cast<Job*>(argument);
+    for (size_t i; (i = job.next++) < job.replays.size();)
+        job.replays[i].run(counted_blocks()[i], job.l1_bytes, job.l2_bytes, job.room);
+}
+
+// Of every sample: the sectors of allocations that it touches, ascending.
+std::vector<std::vector<uint64_t>>& touched_sectors() {
+    static std::vector<std::vector<uint64_t>> sectors;
+    return sectors;
+}
+
+}  // namespace
+
+extern "C" {
+
+struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride, queue; };
+
+uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, SiteCache* sites, Footprint* prints,
+                   uint32_t room) {
+    const auto& samples = counted_blocks();
+    if (samples.empty()) return 0;
+    Job job{l1_bytes, l2_bytes, room / uint32_t(samples.size()), std::vector<Replay>(samples.size())};
+    run_on_workers(std::min(counting_threads(), uint32_t(samples.size())), replay_some, &job);
+    uint32_t used = 0;
+    touched_sectors().clear();
+    for (size_t sample = 0; sample < samples.size(); sample++) {  // in their order: sums must not depend on threads
+        Replay& each = job.replays[sample];
+        for (size_t i = 0; i < each.sites.size(); i++) add(sites[i], each.sites[i], weights[sample]);
+        for (Footprint& print : each.prints) print.sample = sample;
+        std::copy(each.prints.begin(), each.prints.end(), prints + used);
+        used += uint32_t(each.prints.size());
+        touched_sectors().push_back(std::move(each.touched));
     }
     return used;
 }

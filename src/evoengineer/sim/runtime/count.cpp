@@ -171,7 +171,7 @@ void keep(WarpState* w, Counted& c, uint32_t site, TraceKind kind, const uint64_
     if (c.traced[w->warp_index]++ >= w->worker->launch->trace_limit) {
         const uint8_t bits = kind == kTraceAtomic ? 3 : kind == kTraceStore ? 2 : 1;
         const bool local = kind == kTraceLocalLoad || kind == kTraceLocalStore;
-        for (uint32_t i = 0; i < count && !local; i++) c.beyond.add(sectors[i], bits);
+        for (uint32_t i = 0; i < count && !local; i++) c.beyond.at(sectors[i]) |= bits;
         return;
     }
     for (uint32_t at = 0; at < count; at += 128) {
@@ -194,9 +194,12 @@ void spread_locals(const WarpState* w, uint32_t lanes, const uint64_t* addresses
     }
 }
 
+uint32_t threads_of_launch = 1;
+
 }  // namespace
 
 void begin_counting(const Launch& launch) {
+    threads_of_launch = launch.threads;
     auto& all = records();
     all.clear();
     all.resize(launch.sample_count);
@@ -221,6 +224,8 @@ Counted* counted_of(const Launch& launch, uint64_t index) {
 }
 
 const std::vector<Counted>& counted_blocks() { return records(); }
+
+uint32_t counting_threads() { return std::max(threads_of_launch, 1u); }
 
 void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t lanes) {
     Counted& c = *w->block->counted;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime.h"
+#include "sectors.h"
 
 enum TraceKind : uint8_t { kTraceLoad = 0, kTraceBypass = 1, kTraceStore = 2, kTraceAtomic = 3, kTraceLocalLoad = 4,
                            kTraceLocalStore = 5, kTraceKinds = 6 };
@@ -47,50 +48,6 @@ struct AtomicLine {         // atomics in one line of memory; Python mirrors it
     uint64_t swaps;         // at its busiest word: compare-and-swaps of the program's own that may succeed
 };
 
-// Sectors touched after the trace was full, each once: bit 0 read, bit 1 written. A footprint must not end where
-// the trace does.
-class Beyond {
-public:
-    void add(uint64_t sector, uint8_t bits) {
-        if (used_ * 2 >= keys_.size()) grow();
-        size_t at = place(sector);
-        if (keys_[at] == kNone) {
-            keys_[at] = sector;
-            used_++;
-        }
-        bits_[at] |= bits;
-    }
-    template <class F>
-    void each(F&& call) const {
-        for (size_t i = 0; i < keys_.size(); i++)
-            if (keys_[i] != kNone) call(keys_[i], bits_[i]);
-    }
-    size_t size() const { return used_; }
-
-private:
-    static constexpr uint64_t kNone = ~0ull;
-    size_t place(uint64_t sector) const {
-        size_t at = (sector * 0x9e3779b97f4a7c15ull >> 24) & (keys_.size() - 1);
-        while (keys_[at] != kNone && keys_[at] != sector) at = (at + 1) & (keys_.size() - 1);
-        return at;
-    }
-    void grow() {
-        std::vector<uint64_t> keys(std::max<size_t>(keys_.size() * 2, 4096), kNone);
-        std::vector<uint8_t> bits(keys.size(), 0);
-        keys.swap(keys_);
-        bits.swap(bits_);
-        for (size_t i = 0; i < keys.size(); i++)
-            if (keys[i] != kNone) {
-                size_t at = place(keys[i]);
-                keys_[at] = keys[i];
-                bits_[at] = bits[i];
-            }
-    }
-    std::vector<uint64_t> keys_;
-    std::vector<uint8_t> bits_;
-    size_t used_ = 0;
-};
-
 // The last shared request of a site: how lanes lie to each other, and what that takes. Where the whole request lies makes
 // no difference, and requests of a site are nearly always alike.
 struct SharedPattern {
@@ -108,7 +65,7 @@ struct Counted {
     std::vector<Access4> trace;
     std::vector<uint64_t> sectors;
     std::vector<uint64_t> traced;       // [warp] requests so far
-    Beyond beyond;
+    SectorMap<uint8_t> beyond;          // after the trace was full: bit 0 read, bit 1 written; a footprint goes on
     std::unordered_map<uint64_t, AtomicLine> atomics;  // by line of 128 bytes
     std::unordered_map<uint64_t, uint64_t> swaps;      // by word and site: compare-and-swaps that follow one another
     std::vector<SharedPattern> patterns;               // [site]
@@ -118,6 +75,7 @@ struct Counted {
 void begin_counting(const Launch& launch);
 Counted* counted_of(const Launch& launch, uint64_t index);
 const std::vector<Counted>& counted_blocks();
+uint32_t counting_threads();  // of the launch that was counted, at least one
 
 void count_block(WarpState* w, uint32_t number, uint32_t instructions, uint32_t lanes);
 void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses, uint32_t bytes, Access access,
