@@ -32,17 +32,19 @@ from evoengineer.report.stats import geometric_mean, paired_test
 SUITE = Path(evoengineer.__file__).parent / "suites" / "kernels91"
 WEAK = 0.65  # share of the speed of light below which a baseline leaves something to find
 _WEAK_PROBLEMS, _PRODUCTS, _OUTSIDE = 44, 16, 20  # that bars are over
+_OUTSIDE_FAMILIES = ("corpus", "further")
 _JUDGE_SEED = 0  # the same for all runs: a text that one has judged is known to the others
 _NAME = re.compile(r"(?P<problem>.+?)-(?P<budget>\d+-\d+)-s(?P<seed>\d+)(?P<control>-random)?")
 
 
-def corpus(wanted: list[str]) -> dict[str, Path]:
-    """The kernels outside the suites whose name contains one of the words."""
+def outside(wanted: list[str], *, further: bool) -> dict[str, Path]:
+    """The kernels outside the suites whose name contains one of the words: the twenty, or further ones."""
     from tests.propose.corpus import CORPUS
+    from tests.propose.further import FURTHER
 
     return {
-        f"corpus/{each.name}": each.problem.path.parent
-        for each in CORPUS
+        f"{'further' if further else 'corpus'}/{each.name}": each.problem.path.parent
+        for each in (FURTHER if further else CORPUS)
         if not wanted or any(word in each.name for word in wanted)
     }
 
@@ -195,8 +197,8 @@ def bars(found: Sequence[Result]) -> list[str]:
         sign, verdict = "≤" if most else "≥", ("met" if met else "missed") if whole else "not all run"
         lines.append(f"| {name} | {sign} {form.format(bar)} | {form.format(value)} | {over} | {verdict} |")
 
-    suite = _by_problem([each for each in found if each.family != "corpus"])
-    weak = _by_problem([each for each in found if each.family != "corpus" and each.is_weak])
+    suite = _by_problem([each for each in found if each.family not in _OUTSIDE_FAMILIES])
+    weak = _by_problem([each for each in found if each.family not in _OUTSIDE_FAMILIES and each.is_weak])
     products = {name: value for name, value in weak.items() if name.startswith("matmul-")}
     outside = _by_problem([each for each in found if each.family == "corpus"])
     if weak:
@@ -281,6 +283,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="kernels that are judged at a time")
     parser.add_argument("--random", action="store_true", help="equal chances instead of the bandit")
     parser.add_argument("--corpus", action="store_true", help="the kernels outside the suites instead")
+    parser.add_argument("--further", action="store_true", help="further kernels outside the suites instead")
     parser.add_argument("--table", action="store_true", help="print the table only")
     parser.add_argument(
         "--compare", nargs=2, metavar="BUDGET", help="set two budgets of the archive side by side"
@@ -293,7 +296,9 @@ def main() -> None:
         print(comparison(options.archive, *options.compare, options.after))
         return
     if not options.table:
-        found = corpus(options.problems) if options.corpus else problems(options.problems)
+        found = problems(options.problems)
+        if options.corpus or options.further:
+            found = outside(options.problems, further=options.further)
         for seed in options.seeds:
             for problem, folder in found.items():
                 measure(

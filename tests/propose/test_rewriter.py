@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.propose.further import SCANS, SHARED
 
 import evoengineer
 from evoengineer.kernel.text import Kernel
@@ -118,7 +119,8 @@ def test_a_rewrite_that_treats_the_bottleneck_comes_first() -> None:
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.name)
 def test_every_rewrite_applies_to_something(rewrite: Rewrite) -> None:
-    texts = (SOFTMAX, ROWS, PRODUCT, SCAN, FROBENIUS, next(changes(Tiling(), PRODUCT)).source)
+    texts = [SOFTMAX, ROWS, PRODUCT, SCAN, FROBENIUS, next(changes(Tiling(), PRODUCT)).source]
+    texts += [each.source for each in (SHARED[0], SCANS[0])]
     task = Task(("x: float32 tensor [64, 8192]",))
     assert any(
         change.source not in texts for text in texts for change in rewrite.changes(text, task, Random(0))
@@ -181,6 +183,11 @@ def test_block_sizes_are_found(text: str, changed: str) -> None:
 
 def test_a_block_size_that_the_grid_repeats_is_left_alone() -> None:
     assert list(changes(BlockSize(), "run<<<(n + 255) / 256, 256>>>(x);")) == []
+
+
+def test_loops_that_are_unrolled_whole_or_scaled_are_not_unrolled_by_factors() -> None:
+    for loop in ("#pragma unroll\n    for (int k = 0; k < 8; ++k)", "for (int k = 128; k > 0; k /= 2)"):
+        assert not list(changes(Unroll(), f"__global__ void run(float* y) {{\n    {loop} y[k] = 0;\n}}\n"))
 
 
 def test_unrolling_replaces_an_earlier_factor() -> None:

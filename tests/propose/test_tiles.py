@@ -206,6 +206,14 @@ def test_a_long_sum_is_shared_by_more_blocks_where_there_are_few() -> None:
     assert not any("parts" in each.what for each in Tiling().changes(source, Task(enough), Random(0)))
 
 
+def test_sums_are_also_shared_where_multiprocessors_would_be_left_without_a_block() -> None:
+    sizes = ("a: float32 tensor [512, 512]", "b: float32 tensor [512, 512]")
+    source = next(each for each in CORPUS if each.name == "gemm_reordered").source
+    assert "in 4 parts" in next(iter(Tiling().changes(source, Task(sizes, 128), Random(0)))).what
+    enough = tuple(each.replace("512", "2048") for each in sizes)
+    assert not any("parts" in each.what for each in Tiling().changes(source, Task(enough, 128), Random(0)))
+
+
 def test_all_kernels_of_a_text_are_tiled_together() -> None:
     source = (SUITE / "convolution/conv2d_depthwise_separable/baseline.cu").read_text()
     change = next(iter(Tiling().changes(source, Task(), Random(0))))

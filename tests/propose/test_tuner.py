@@ -7,7 +7,7 @@ import pytest
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.knobs import allowed, knobs, with_settings
 from evoengineer.propose.syntax.tree import NotUnderstood
-from evoengineer.propose.tuner import Tuner, changed_settings
+from evoengineer.propose.tuner import Tuner, changed_settings, skeleton
 
 TEXT = """
 #define BLOCK_SIZE 128
@@ -139,3 +139,28 @@ def test_the_tuner_is_deterministic_and_comes_to_an_end() -> None:
     assert run_tuner(1, 12) == run_tuner(1, 12)
     assert len(run_tuner(1, 10_000)) < 200
     assert Tuner("no knobs", 1.0, 0).ask(2) == []
+
+
+def test_all_settings_of_a_text_are_the_same_kernel() -> None:
+    """Whatever their values are; and what only advises the compiler makes no other kernel."""
+    text = "constexpr int ROW_THREADS = 16;\nvoid run(float* y) {\n    for (;;) {}\n}\n"
+    for value in (8, 64, 1024):
+        assert skeleton(text.replace("16", str(value))) == skeleton(text)
+    advised = text.replace("    for", "    #pragma unroll 4\n    for").replace(
+        "float* y", "float* __restrict__ y"
+    )
+    assert skeleton(advised) == skeleton(text)
+    assert skeleton(text.replace("{}", "{ break; }")) != skeleton(text)
+
+
+def test_the_tuner_learns_from_what_the_trials_have_turned() -> None:
+    text = "".join(f"constexpr int {name}_THREADS = 64;\n" for name in "ABCDEF")
+    slower = text.replace("A_THREADS = 64", "A_THREADS = 128"), 200.0
+    better = (
+        text.replace("B_THREADS = 64", "B_THREADS = 16"),
+        90.0,
+    )  # by itself; here it is what was not tried yet
+    tuner = Tuner(text, 100.0, 0, {slower[0]}, [slower, better])
+    asked = [changed_settings(text, source) for source in tuner.ask(11)]
+    assert asked[0]["B_THREADS"] == 32, "the direction that paid comes first"
+    assert {"A_THREADS": 128} not in asked

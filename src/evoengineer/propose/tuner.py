@@ -10,7 +10,8 @@ twenty evaluations are all there is: a model of the whole space, as Optuna's sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 
 from evoengineer.propose.syntax.knobs import Knob, allowed, knobs, tiles, with_settings
@@ -18,13 +19,22 @@ from evoengineer.propose.syntax.knobs import Knob, allowed, knobs, tiles, with_s
 Setting = tuple[tuple[str, int], ...]  # of all knobs, by name
 Move = tuple[str, bool]  # a knob, and whether it was turned up
 _DRAWS = 200
+_ADVICE = re.compile(r"#pragma unroll[^\n]*|__restrict__|\s+")
 
 
 class Tuner:
     """Asked for settings and told their times; the same answers give the same questions."""
 
-    def __init__(self, source: str, time_us: float, seed: int, known: set[str] | None = None) -> None:
-        """`known` are texts that need no evaluation any more; those that are asked for are added."""
+    def __init__(
+        self,
+        source: str,
+        time_us: float,
+        seed: int,
+        known: set[str] | None = None,
+        history: Iterable[tuple[str, float]] = (),
+    ) -> None:
+        """`known` are texts that need no evaluation any more; those that are asked for are added. `history` are times
+        of other settings of the same text."""
         self.source = source
         self._known = set() if known is None else known
         self.knobs = knobs(source)
@@ -34,6 +44,7 @@ class Tuner:
         self._asked = {self._best}
         self._moved: dict[str, tuple[Move, ...]] = {}  # what was turned to get each text
         self._worth: dict[Move, float] = {}  # how much faster a move made the best setting, at its latest try
+        self._learn(history)
 
     def ask(self, count: int) -> list[str]:
         """Up to so many texts that differ from all earlier ones in their settings; none when all are tried."""
@@ -54,6 +65,16 @@ class Tuner:
             if len(asked) == count:
                 break
         return asked
+
+    def _learn(self, history: Iterable[tuple[str, float]]) -> None:
+        """What one turn of a knob, up or down, was worth to others, seen from here."""
+        best = dict(self._best)
+        for source, time_us in history:
+            found = {knob.name: knob.value for knob in knobs(source)}
+            turned = [(name, value > best[name]) for name, value in found.items() if value != best[name]]
+            if len(turned) == 1:
+                worth = self._best_us / time_us - 1
+                self._worth[turned[0]] = max(worth, self._worth.get(turned[0], worth))
 
     def tell(self, source: str, time_us: float | None) -> None:
         """The time of a text that was asked for; None when it was not valid."""
@@ -109,8 +130,9 @@ def _doubled(knob: Knob, value: int) -> list[int]:
 
 
 def skeleton(source: str) -> str:
-    """The text without the values of its knobs: the same for all of its settings."""
-    return with_settings(source, {knob.name: knob.values[0] for knob in knobs(source)})
+    """The text without the values of its knobs: the same for all of its settings, and for what only advises the
+    compiler."""
+    return _ADVICE.sub("", with_settings(source, {knob.name: 1 for knob in knobs(source)}))
 
 
 def changed_settings(before: str, after: str) -> dict[str, int]:

@@ -44,9 +44,17 @@ def promising(members: Iterable[Member], count: int) -> list[Member]:
 class _Contestant:
     """A kernel whose knobs are turned, and how far that got."""
 
-    def __init__(self, member: Member, seed: int, known: set[str], earlier: Iterable[Tuned]) -> None:
+    def __init__(
+        self,
+        member: Member,
+        others: Iterable[Member],
+        seed: int,
+        known: set[str],
+        earlier: Iterable[Tuned],
+    ) -> None:
         self.member = self.best = member
-        self.tuner = Tuner(member.source, member.time_us, seed, known)
+        history = [(each.source, each.time_us) for each in others]
+        self.tuner = Tuner(member.source, member.time_us, seed, known, history)
         self.earlier = {each.source: each for each in earlier}
         self.place = 0
         self.exhausted = False
@@ -66,8 +74,12 @@ def tune(
     """The best setting found in `count` evaluations; None when there was nothing to turn. `known` are the texts that
     the run has judged."""
     asked = set(known)
+    members = list(members)
+    families: dict[str, list[Member]] = {}
+    for member in members:
+        families.setdefault(skeleton(member.source), []).append(member)
     contest = [
-        _Contestant(member, seed, asked, journal.tunings(member.number))
+        _Contestant(member, families[skeleton(member.source)], seed, asked, journal.tunings(member.number))
         for member in promising(members, count)
     ]
     times = _known_times(judge, contest)

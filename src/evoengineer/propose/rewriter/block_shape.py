@@ -15,7 +15,8 @@ from random import Random
 
 from evoengineer.propose.rewriter.change import Change, Task, shuffled
 from evoengineer.propose.syntax.indices import axis_of
-from evoengineer.propose.syntax.kernels import Kernel, dimensions, fresh_name, kernels, only_launch
+from evoengineer.propose.syntax.kernels import Kernel, dimensions, fresh_name, only_launch
+from evoengineer.propose.syntax.liveness import live_kernels
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, named, text, walk
 
 _LINES = ((64, 1), (128, 1), (256, 1), (512, 1), (1024, 1))
@@ -54,7 +55,7 @@ class BlockShape:
         return shuffled(list(self._all(source)), random)
 
     def _all(self, source: str) -> Iterator[Change]:
-        for kernel in kernels(source):
+        for kernel in live_kernels(source):
             try:
                 axes = _axes(kernel)
                 launch = only_launch(source, kernel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evoengineer.propose.rewriter.block_scan import BlockScan
 from evoengineer.propose.rewriter.block_shape import BlockShape
 from evoengineer.propose.rewriter.block_size import BlockSize
 from evoengineer.propose.rewriter.change import Rewrite
@@ -12,6 +13,7 @@ from evoengineer.propose.rewriter.reciprocal import Reciprocal
 from evoengineer.propose.rewriter.restrict import Restrict
 from evoengineer.propose.rewriter.row_split import RowSplit
 from evoengineer.propose.rewriter.settings import Settings
+from evoengineer.propose.rewriter.shared_sum import SharedSum
 from evoengineer.propose.rewriter.shuffle_scan import ShuffleScan
 from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
 from evoengineer.propose.rewriter.tiling import Tiling
@@ -23,6 +25,8 @@ REWRITES: tuple[Rewrite, ...] = (
     RowSplit(),
     KeepRow(),
     WarpPerRow(),
+    SharedSum(),
+    BlockScan(),
     Settings(),
     BlockSize(),
     BlockShape(),

@@ -17,6 +17,7 @@ from random import Random
 from tree_sitter import Node
 
 from evoengineer.propose.rewriter.change import Change, Task, shuffled
+from evoengineer.propose.syntax.dependence import target_of
 from evoengineer.propose.syntax.kernels import (
     Kernel,
     Launch,
@@ -25,7 +26,16 @@ from evoengineer.propose.syntax.kernels import (
     kernels,
     only_launch,
 )
-from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, render, text, walk
+from evoengineer.propose.syntax.tree import (
+    Edit,
+    NotUnderstood,
+    edited,
+    field,
+    identifiers,
+    render,
+    text,
+    walk,
+)
 
 _GROUPS = (2, 4, 8)
 _TENSOR = re.compile(r"\b(\w+)\s*\.\s*(?:mutable_|const_)?data_ptr\b")
@@ -56,12 +66,12 @@ class GroupedLaunch:
                 continue
         for kernel, launch in launched:
             earlier = [
-                other
-                for _, other in launched
+                (another, other)
+                for another, other in launched
                 if other.statement.parent == launch.statement.parent
                 and other.statement.start_byte < launch.statement.start_byte
             ]
-            if not any(_tensors(launch) & _tensors(other) for other in earlier):
+            if not any(_tensors(kernel, launch) & _tensors(*each) for each in earlier):
                 continue
             for groups in _GROUPS:
                 try:
@@ -73,8 +83,20 @@ class GroupedLaunch:
                     break
 
 
-def _tensors(launch: Launch) -> set[str]:
-    return {match[1] for each in launch.arguments for match in _TENSOR.finditer(text(each))}
+def _tensors(kernel: Kernel, launch: Launch) -> set[str]:
+    """Tensors that a kernel reads and does not store to."""
+    stored: set[str] = set()
+    for node in walk(kernel.body):
+        target = target_of(node)
+        if target is not None and target.type == "subscript_expression":
+            stored |= identifiers(field(target, "argument"))
+    used = identifiers(kernel.body) - stored
+    return {
+        match[1]
+        for parameter, argument in zip(kernel.parameters, launch.arguments, strict=True)
+        for match in _TENSOR.finditer(text(argument))
+        if parameter.name in used
+    }
 
 
 def grouped(source: str, kernel: Kernel, launch: Launch, groups: int) -> str:

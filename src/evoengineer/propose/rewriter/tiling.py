@@ -19,6 +19,7 @@ from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.nest import Nest, nest_of
 from evoengineer.propose.syntax.tree import NotUnderstood, text
+from evoengineer.propose.syntax.unstaging import unstaged
 
 _LARGEST_ASSUMED = 64  # larger ones gain nothing from being known when the kernel is compiled
 _FEW_BLOCKS = 64  # less leaves most of a card idle
@@ -41,6 +42,7 @@ class Tiling:
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         """Every kernel that can be tiled is tiled at once: a text with two is not held back by the other."""
+        source = unstaged(source)
         streams = {kernel.name: _ways(source, kernel.name, task, random) for kernel in kernels(source)}
         latest: dict[str, Schedule] = {}
         while streams:
@@ -102,7 +104,7 @@ def _ways(source: str, name: str, task: Task, random: Random) -> Iterator[Schedu
     found = schedules(nest, dependence, dict(special), _extents(nest, values), card)
     ranked = [
         (place * random.uniform(0.3, 1.7), schedule)
-        for place, schedule in enumerate(_fitting(nest, dependence, filter(possible, found), values))
+        for place, schedule in enumerate(_fitting(nest, dependence, filter(possible, found), values, card))
     ]
     odd = {name for name, size in _extents(nest, values).items() if size % 4} if not iterations % 4 else {""}
     plain = [
@@ -180,9 +182,14 @@ def _extents(nest: Nest, values: dict[str, int]) -> dict[str, int]:
 
 
 def _fitting(
-    nest: Nest, dependence: Dependence, found: Iterable[Schedule], values: dict[str, int]
+    nest: Nest,
+    dependence: Dependence,
+    found: Iterable[Schedule],
+    values: dict[str, int],
+    multiprocessors: int,
 ) -> Iterator[Schedule]:
-    """Schedules whose tiles are not much larger than the outputs; those that leave few blocks come last."""
+    """Schedules whose tiles are not much larger than the outputs; those that leave few blocks come last.
+    Both they and those that leave multiprocessors without a block come with sums in parts first."""
     groups = [(each.dim, _value(nest, each.size, values)) for each in dependence.groups.values()]
     extents = _extents(nest, values)
     iterations = _iterations(nest, values)
@@ -201,6 +208,9 @@ def _fitting(
             blocks *= count
             fits = fits and (tile == 1 or count * tile <= 1.5 * extent)
         if fits and blocks >= _FEW_BLOCKS:
+            parts = 2 * multiprocessors // blocks if blocks < multiprocessors else 1
+            if schedule.step and parts > 1 and parts * _SHORT <= iterations:
+                yield replace(schedule, parts=1 << parts.bit_length() - 1)
             yield schedule
         elif fits:
             few.append((blocks, schedule))

@@ -9,7 +9,8 @@ from random import Random
 from tree_sitter import Node
 
 from evoengineer.propose.rewriter.change import Change, Task, shuffled
-from evoengineer.propose.syntax.tree import Edit, edited, parse, text, walk
+from evoengineer.propose.syntax.liveness import idle
+from evoengineer.propose.syntax.tree import Edit, edited, operator, parse, text, walk
 
 _FACTORS = (2, 4, 8)
 
@@ -53,20 +54,38 @@ class UnrollAll:
 
 
 def _loops(source: str) -> list[Node]:
-    """Loops of device code that a pragma may precede: statements of a block."""
+    """Loops of device code that a pragma may precede: statements of a block. A distance that is halved or doubled is no
+    walk over data, and what only a fallback runs counts for nothing."""
     found = []
+    without_effect = idle(source)
     for function in walk(parse(source).root_node):
         if function.type == "function_definition" and any(
             text(each) in ("__global__", "__device__") for each in function.children
         ):
+            name = next((text(each) for each in walk(function) if each.type == "identifier"), "")
+            if name in without_effect:
+                continue
             found += [
                 node
                 for node in walk(function)
                 if node.type == "for_statement"
                 and node.parent is not None
                 and node.parent.type == "compound_statement"
+                and not _is_scaled(node)
+                and not _is_unrolled(node)
             ]
     return found
+
+
+def _is_unrolled(loop: Node) -> bool:
+    """Whether a loop is to be unrolled whole: it is short, and a factor would often be the same machine code."""
+    before = loop.prev_sibling
+    return before is not None and before.type == "preproc_call" and text(before).split()[1:] == ["unroll"]
+
+
+def _is_scaled(loop: Node) -> bool:
+    update = loop.child_by_field_name("update")
+    return update is not None and operator(update) in ("/=", "*=", ">>=", "<<=")
 
 
 def _walks(loop: Node) -> bool:

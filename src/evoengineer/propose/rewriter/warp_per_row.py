@@ -25,16 +25,16 @@ from evoengineer.propose.rewriter.row_printing import STEP, constants, reduction
 from evoengineer.propose.rewriter.widening import Loop, counted
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import dependence, is_load, target_of
+from evoengineer.propose.syntax.folds import LEAVING, folds
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
 from evoengineer.propose.syntax.nest import nest_of
-from evoengineer.propose.syntax.reductions import combination, squeezed
-from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, identifiers, text, walk
+from evoengineer.propose.syntax.reductions import squeezed
+from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
 
 _ZERO = re.compile(r"[-+]?0*\.?0*[fF]?$")
 _FEW_ROWS = 4096  # warps that it takes to fill a card
-_LEAVING = ("break_statement", "return_statement", "while_statement", "do_statement", "goto_statement")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class _Printer:
                 )
                 self.starts[name] = squeezed(field(node, "value"))
                 self.types[name] = text(field(node.parent, "type")) if node.parent is not None else ""
-            if node.type == "for_statement" or node.type in _LEAVING:
+            if node.type == "for_statement" or node.type in LEAVING:
                 raise NotUnderstood(f"a {node.type.replace('_', ' ')} within a statement")
         if stores and changes:
             raise NotUnderstood("a statement that stores and changes variables")
@@ -204,34 +204,11 @@ class _Printer:
         return f"{STEP}for (int step = 16; step > 0; step /= 2) {name} = {value};\n"
 
     def _sums(self, loop: Loop, body: Node) -> dict[str, str]:
-        """Variables from outside that a loop combines, with how; `NotUnderstood` for anything else that lasts."""
-        own = {loop.name} | {
-            next(text(each) for each in walk(field(node, "declarator")) if each.type == "identifier")
-            for node in walk(body)
-            if node.type == "init_declarator"
-        }
-        sums: dict[str, str] = {}
-        seen: dict[str, int] = {}
-        for node in walk(body):
-            if node.type in _LEAVING:
-                raise NotUnderstood(f"a {node.type.replace('_', ' ')} in a loop")
-            target = target_of(node)
-            if target is None or (target.type == "identifier" and text(target) in own):
-                continue
-            if target.type != "identifier":
-                if not is_load(target) or not identifiers(target) & own:
-                    raise NotUnderstood("a store that all iterations make")
-                continue
-            found, name = combination(node), text(target)
-            if found is None or name in identifiers(found[2]) or sums.setdefault(name, found[0]) != found[0]:
-                raise NotUnderstood(f"{text(node)} in a loop along a row")
-            seen[name] = seen.get(name, 0) + sum(
-                text(each) == name for each in walk(node) if not each.children
-            )
-        for name, count in seen.items():
-            if sum(text(each) == name for each in walk(body) if each.type == "identifier") != count:
-                raise NotUnderstood(f"{name} is used while it is added up")
-        return sums
+        """Variables from outside that a loop combines, with how."""
+        found = folds([loop.name], body, storing=True)
+        if any(each.place for each in found):
+            raise NotUnderstood("a value that is kept with its place")
+        return {each.name: each.how for each in found}
 
     def _require_apart(self) -> None:
         """What is stored may be read only at the place where the same lane has stored it."""

@@ -13,7 +13,7 @@ from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
-from evoengineer.propose.syntax.tree import field, identifiers, named, operator, stripped, text, walk
+from evoengineer.propose.syntax.tree import field, identifiers, named, operator, stripped, terms, text, walk
 
 AXES = "xyz"
 _BLOCKS = {f"blockIdx.{axis}" for axis in AXES}
@@ -153,7 +153,7 @@ class Reading:
         joint, sign, turned = ("||", ">=", "<=") if leaves else ("&&", "<", ">")
         known = {*self.direct, *(each.name for each in self.digits)}
         found: dict[str, str] = {}
-        for term in _terms(condition, joint):
+        for term in terms(condition, joint):
             if term.type != "binary_expression":
                 return False
             left, right = stripped(field(term, "left")), stripped(field(term, "right"))
@@ -190,16 +190,16 @@ def _stride(axis: str, alone: bool) -> str:
 
 def _stride_of(value: Node) -> str:
     """`blockDim.a * gridDim.a` or `gridDim.a`, written that way; empty for anything else."""
-    written = "*".join(sorted(text(stripped(each)) for each in _terms(value, "*")))
+    written = "*".join(sorted(text(stripped(each)) for each in terms(value, "*")))
     return written if written in {_stride(axis, alone) for axis in AXES for alone in (True, False)} else ""
 
 
 def axis_of(value: Node, aliases: Mapping[str, str] | None = None) -> tuple[str, bool] | None:
     """The axis of `blockIdx.a * blockDim.a + threadIdx.a` (and whether it is `blockIdx.a` alone); `aliases` are names
     of such parts."""
-    terms = _terms(stripped(value), "+")
+    parts = terms(stripped(value), "+")
     names = aliases or {}
-    factors = [[text(stripped(each)) for each in _terms(term, "*")] for term in terms]
+    factors = [[text(stripped(each)) for each in terms(term, "*")] for term in parts]
     written = ["*".join(sorted(names.get(each, each) for each in factor)) for factor in factors]
     for axis in AXES:
         block, thread = f"blockIdx.{axis}", f"threadIdx.{axis}"
@@ -214,16 +214,8 @@ def axis_of(value: Node, aliases: Mapping[str, str] | None = None) -> tuple[str,
     return None
 
 
-def _terms(node: Node, sign: str) -> list[Node]:
-    """Operands of a chain of one operator."""
-    node = stripped(node)
-    if node.type == "binary_expression" and operator(node) == sign:
-        return _terms(field(node, "left"), sign) + _terms(field(node, "right"), sign)
-    return [node]
-
-
 def _factors(expression: Node) -> tuple[str, ...]:
-    return tuple(" ".join(text(each).split()) for each in _terms(expression, "*"))
+    return tuple(" ".join(text(each).split()) for each in terms(expression, "*"))
 
 
 def _quotient(

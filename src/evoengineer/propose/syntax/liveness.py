@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from evoengineer.propose.syntax.kernels import Kernel, kernels
 from evoengineer.propose.syntax.tree import NotUnderstood, field, parse, text, walk
 
 
@@ -31,6 +32,11 @@ def idle(source: str) -> frozenset[str]:
         if not more:
             return frozenset(found)
         found |= more
+
+
+def live_kernels(source: str) -> list[Kernel]:
+    """The kernels that run for the sizes that count."""
+    return [each for each in kernels(source) if each.name not in idle(source)]
 
 
 def _is_declared(node: Node) -> bool:

@@ -33,9 +33,11 @@ def fetched(node: Node) -> Iterator[Edit]:
     if place.type == "pointer_expression" and operator(place) == "&":
         yield replacing(node, text(field(place, "argument")))
     elif place.type == "binary_expression" and operator(place) == "+":
-        base = field(place, "left")
+        base, index = field(place, "left"), text(field(place, "right"))
+        while base.type == "binary_expression" and operator(base) == "+":
+            base, index = field(base, "left"), f"{text(field(base, 'right'))} + {index}"
         if base.type == "identifier":
-            yield replacing(node, f"{text(base)}[{text(field(place, 'right'))}]")
+            yield replacing(node, f"{text(base)}[{index}]")
     elif place.type == "identifier":
         yield replacing(node, f"{text(place)}[0]")
 

@@ -137,5 +137,13 @@ def operator(node: Node) -> str:
     return "" if child is None else text(child)
 
 
+def terms(node: Node, sign: str) -> list[Node]:
+    """Operands of a chain of one operator."""
+    node = stripped(node)
+    if node.type == "binary_expression" and operator(node) == sign:
+        return terms(field(node, "left"), sign) + terms(field(node, "right"), sign)
+    return [node]
+
+
 def is_call_of(node: Node, name: str) -> bool:
     return node.type == "call_expression" and text(field(node, "function")) == name

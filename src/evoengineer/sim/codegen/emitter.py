@@ -313,6 +313,10 @@ class Emitter:
             self.env[name] = self.load_slot(name)
         return self.env[name]
 
+    def undefined_in_file(self, name: str) -> str | None:
+        """A pointer to the undefined bits of a register that a run has computed (runs.py); None if it has not."""
+        return None
+
     def slot_form(self, name: str) -> Form | None:
         """The form in which a register lies in the frame: in SLOW always a vector."""
         return self.unit.forms[name] if self.fast else None

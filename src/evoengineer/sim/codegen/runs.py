@@ -4,6 +4,9 @@ A register tile that nvcc has unrolled is hundreds of multiply-adds on registers
 Translated one by one they take most of the time that LLVM needs, and then run from memory all the same. So the values
 of a run lie in a file of vectors on the stack, and the runtime goes through a table of operations (runtime/runs.cpp).
 
+Where undefined bits are followed (undefined.py), those of the values of a run lie in the same file, and each operation
+is followed by one on them.
+
 An operation waits until somebody needs its result, or is about to change what it reads: loads that nvcc has put in
 between come first, and the run grows.
 """
@@ -17,14 +20,21 @@ from evoengineer.sim.ptx.model import Imm, Instr, Operand, Reg
 
 if TYPE_CHECKING:
     from evoengineer.sim.codegen.translate import Translator
+    from evoengineer.sim.codegen.undefined import Undefined
 
 LEAST = 12  # operations that are worth a run
 _LEAST_IN_BLOCK = 64  # that are worth values in memory
 VECTOR_BYTES = 128
-_MOST_VECTORS = 96  # of a file, about (511 have a number): the processor's nearest cache has to hold them
+_MOST_VECTORS = 96  # of a file, about: the processor's nearest cache has to hold them
+_NUMBERED = 512  # vectors: more than that a word cannot name
 _MOST_WAITING = 192
 _CODES = {"fma": 0, "add": 1, "sub": 2, "mul": 3}  # Operation in runs.cpp
+_UNDEFINED = 4  # the same: all of the result is undefined if any bit of an operand is
 _PLAIN = frozenset({"rn", "f32", "ftz"})
+
+
+class TooManyVectors(Exception):
+    """The block has more values at a time than the file can hold."""
 
 
 class Runs:
@@ -44,6 +54,12 @@ class Runs:
         self._position = -1  # of the instruction that is being looked at
         self._ends: list[set[str]] = []  # position → registers that nobody reads after it
         self._over: set[str] = set()  # of those, what the operations that wait still read
+        self.undefined: set[str] = (
+            set()
+        )  # registers whose undefined bits lie in the file, as results of a run
+        self._filled: dict[
+            str, Undefined
+        ] = {}  # register → of what its undefined bits in the file are a copy
         self.active = has_runs(e, block)  # does the block keep values in the file at all?
         if self.active:
             self._ends = _ends(block)
@@ -52,7 +68,8 @@ class Runs:
         """Before each instruction: has it joined those that wait? If not, the ones that it depends on are done."""
         self._position += 1
         if self.active and is_plain(self._e, instr):
-            many = len(self.places) > _MOST_VECTORS or len(self.waiting) >= _MOST_WAITING
+            kept = len(self.places) // (2 if self._e.defined is not None else 1)
+            many = kept > _MOST_VECTORS or len(self.waiting) >= _MOST_WAITING
             if many and len(self.waiting) >= _LEAST_IN_BLOCK:
                 self.flush()
             self.waiting.append((self._position, instr))
@@ -81,17 +98,24 @@ class Runs:
             self._drop()
             return
         self._provide([instr for _, instr in waiting])
-        self._e.run_table([self._operation(*each) for each in waiting])
+        followed = self._provide_undefined([instr for _, instr in waiting])
+        words = []
+        for (position, instr), names in zip(waiting, followed, strict=True):
+            words.append(self._operation(position, instr))
+            words += self._on_undefined(position, instr, names)
+        self._e.run_table(words)
         for name in {name for _, instr in waiting for name in destinations(instr)}:
             self._e.env.pop(name, None)
             self._e.written.add(name)
             self._over.discard(name)  # that was its value before
+            self._settle_undefined(name)
         self._drop()
 
     def _drop(self) -> None:
         """Nothing waits: forget what nobody reads any more."""
         for name in tuple(self._over):
             self.forget(name)
+            self._forget_undefined(name)
 
     def _provide(self, waiting: list[Instr]) -> None:
         """Put into the file what the run reads and does not compute itself, before it begins."""
@@ -113,6 +137,66 @@ class Runs:
         if fetched:
             self._e.move_vectors("%file", "%frame", fetched)
 
+    def _provide_undefined(self, waiting: list[Instr]) -> list[list[str]]:
+        """The same for undefined bits; for each operation, those of its operands that may have any."""
+        if self._e.defined is None:
+            return [[] for _ in waiting]
+        known = self._e.defined.known
+        has: dict[str, bool] = {}
+        followed = []
+        for instr in waiting:
+            for name in sources(instr):
+                if name not in has:
+                    has[name] = self._has_undefined(name, known)
+            followed.append([name for name in dict.fromkeys(sources(instr)) if has[name]])
+            has.update(dict.fromkeys(destinations(instr), bool(followed[-1])))
+        return followed
+
+    def _has_undefined(self, name: str, known: dict[str, Undefined | None]) -> bool:
+        """May a register that the run does not compute itself have undefined bits? Then they are put into the file."""
+        assert self._e.defined is not None
+        if name in self.undefined and name not in known:
+            return True
+        found = self._e.defined.of_register(name)
+        if found is None:
+            return False
+        place = self.places.get(_shadow(name))
+        if place is None or self._filled.get(name) is not found:
+            if place is None:
+                self.places[_shadow(name)] = place = self._take_places(1)
+            self._e.fill_vector(place, found.name)
+            self._filled[name] = found
+        return True
+
+    def _on_undefined(self, position: int, instr: Instr, names: list[str]) -> list[int]:
+        """The word for the operation on undefined bits, if there can be any."""
+        to = _shadow(_name(instr.args[0]))
+        given = [self.places[_shadow(name)] for name in names]
+        for name in sources(instr):
+            if name in self._ends[position] and _shadow(name) != to:
+                self._forget_undefined(name)
+        if not given:
+            self.forget(to)
+            return []
+        if to not in self.places:
+            self.places[to] = self._take_places(1)
+        return [_word(_UNDEFINED, [self.places[to], *(given * 3)[:3]])]
+
+    def _settle_undefined(self, name: str) -> None:
+        """A run has just computed the register: what is in the file counts."""
+        if self._e.defined is None:
+            return
+        if _shadow(name) in self.places:
+            self._e.defined.known.pop(name, None)
+            self.undefined.add(name)
+        else:
+            self._e.defined.known[name] = None
+            self.undefined.discard(name)
+
+    def _forget_undefined(self, name: str) -> None:
+        self.forget(_shadow(name))
+        self.undefined.discard(name)
+
     def forget(self, name: str) -> None:
         """The register gets another value, or nobody needs it any more."""
         self._over.discard(name)
@@ -122,6 +206,10 @@ class Runs:
             self._taken[first] -= 1
             if not self._taken[first]:
                 self._free[size].append(first)
+
+    def undefined_place(self, name: str) -> int | None:
+        """The vector with a register's undefined bits, if they are what a run has left."""
+        return self.places[_shadow(name)] if name in self.undefined else None
 
     def receive(self, names: list[str]) -> int:
         """Vectors of the file, one after the other, for the values that these registers get now; the first."""
@@ -142,10 +230,7 @@ class Runs:
                 self.forget(name)
         if to not in self.places:
             self.places[to] = self._take_places(1)
-        word = _CODES[instr.op]
-        for number, place in enumerate([self.places[to], *given]):
-            word |= place * VECTOR_BYTES << 16 * number
-        return word
+        return _word(_CODES[instr.op], [self.places[to], *given])
 
     def _take_places(self, size: int) -> int:
         free = self._free.setdefault(size, [])
@@ -154,6 +239,8 @@ class Runs:
         else:
             first = self._used
             self._used += size
+            if self._used > _NUMBERED:
+                raise TooManyVectors
             self._e.file_vectors = max(self._e.file_vectors, self._used)
             self._group_of.update({first + i: (first, size) for i in range(size)})
         self._taken[first] = size
@@ -172,6 +259,16 @@ def _ends(block: Block) -> list[set[str]]:
         ends[position] = read - live
         live |= read
     return ends
+
+
+def _word(code: int, places: list[int]) -> int:
+    """Of the table: what to do, where the result goes and where the operands are."""
+    return code | sum(place * VECTOR_BYTES << 16 * number for number, place in enumerate(places))
+
+
+def _shadow(name: str) -> str:
+    """The name under which a register's undefined bits have a place."""
+    return f"~{name}"
 
 
 def _name(operand: Operand) -> str:
@@ -198,6 +295,6 @@ def is_plain(e: Translator, instr: Instr) -> bool:
 def has_runs(e: Translator, block: Block) -> bool:
     """Are there so many such operations that they are better done from a table? FAST runs most of what is run: it is
     worth LLVM's time, and a third quicker for it."""
-    if e.fast or e.defined is not None:
+    if e.fast or not e.tables:
         return False
     return sum(is_plain(e, instr) for instr in block.instrs) >= _LEAST_IN_BLOCK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evoengineer.sim.codegen import abi, undefined
 from evoengineer.sim.codegen.emitter import Emitter
+from evoengineer.sim.codegen.runs import TooManyVectors
 from evoengineer.sim.codegen.translate import (
     Translator,
     barrier_operands,
@@ -19,8 +20,15 @@ from evoengineer.sim.ptx.model import Operand
 
 def slow_block(unit: FunctionUnit, index: int, counting: bool = False) -> tuple[str, Emitter]:
     """The function of one block for any set of lanes; `counting`: in the form that reports its accesses."""
+    try:
+        return _slow_block(unit, index, counting, tables=True)
+    except TooManyVectors:
+        return _slow_block(unit, index, counting, tables=False)
+
+
+def _slow_block(unit: FunctionUnit, index: int, counting: bool, tables: bool) -> tuple[str, Emitter]:
     e = Translator(unit, fast=False)
-    e.counting = counting
+    e.counting, e.tables = counting, tables
     block = unit.flow.blocks[index]
     e.block_index = index
     e.mask, e.mask_bits = "%lanes", "%mask"

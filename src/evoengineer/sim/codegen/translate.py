@@ -27,7 +27,8 @@ class Translator(Emitter):
 
     buffers: calls.CallBuffers
     runs: Runs | None = None  # of the current block
-    file_vectors = 0  # that runs need
+    tables = True  # may runs be done from tables?
+    file_vectors = 0  # that they need
     regions: Mapping[int, Region] = MappingProxyType({})  # of branches whose lanes meet again under a mask
 
     def __init__(self, unit: FunctionUnit, fast: bool) -> None:
@@ -41,11 +42,10 @@ class Translator(Emitter):
             self.defined.known = {}
 
     def store_slots(self, live_out: set[str]) -> None:
-        if self.runs is not None and self.runs.active:
-            live_out = self._save_places(live_out)
-        super().store_slots(live_out)
+        runs_here = self.runs is not None and self.runs.active
+        super().store_slots(self._save_places(live_out) if runs_here else live_out)
         if self.defined is not None:
-            self.defined.store_slots(live_out)
+            self.defined.store_slots(self._save_undefined(live_out) if runs_here else live_out)
 
     # -- values in the file of a run (runs.py) -------------------------------------------------------
 
@@ -77,6 +77,26 @@ class Translator(Emitter):
             places = [(self.unit.slots[n][1], self.runs.places[n] * runs.VECTOR_BYTES) for n in there]
             self.move_vectors("%frame", "%file", [x for pair in places for x in pair])
         return live_out.difference(there)
+
+    def _save_undefined(self, live_out: set[str]) -> set[str]:
+        """The same for undefined bits."""
+        assert self.runs is not None
+        assert self.defined is not None
+        offsets, there = [], set()
+        for name in sorted(
+            self.written & live_out & self.unit.shadow_slots.keys() - self.defined.known.keys()
+        ):
+            place = self.runs.undefined_place(name)
+            if place is not None:
+                offsets += [self.unit.shadow_slots[name], place * runs.VECTOR_BYTES]
+                there.add(name)
+        if offsets:
+            self.move_vectors("%frame", "%file", offsets)
+        return live_out - there
+
+    def undefined_in_file(self, name: str) -> str | None:
+        place = self.runs.undefined_place(name) if self.runs is not None else None
+        return None if place is None else self.file_vector(place)
 
     def move_vectors(self, to: str, source: str, offsets: list[int]) -> None:
         """Copy vectors between the frame and the file: offsets to, from, to, from …; only the active lanes."""

@@ -62,6 +62,9 @@ class Definedness:
         if name not in self.e.unit.origins:
             return None
         if name not in self.known:
+            pointer = self.e.undefined_in_file(name)
+            if pointer is not None:
+                return Undefined(self.e.ins(f"load <32 x i32>, ptr {pointer}, align 64"), 32)
             self.known[name] = self._load_slot(name)
         return self.known[name]
 

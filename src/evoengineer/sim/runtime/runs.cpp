@@ -9,7 +9,7 @@
 
 namespace {
 
-enum Operation : uint32_t { kFma = 0, kAdd = 1, kSub = 2, kMul = 3 };
+enum Operation : uint32_t { kFma = 0, kAdd = 1, kSub = 2, kMul = 3, kUndefined = 4 };
 
 constexpr uint32_t kFloats = 32;
 
@@ -40,12 +40,26 @@ CLONES void run_anywhere(uint8_t* file, const uint64_t* table, uint32_t count) {
 #pragma GCC ivdep
                 for (uint32_t i = 0; i < kFloats; i++) d[i] = a[i] - b[i];
                 break;
+            case kUndefined: {
+                uint32_t* to = at<uint32_t>(file, *word, 0);
+                const uint32_t *x = at<uint32_t>(file, *word, 1), *y = at<uint32_t>(file, *word, 2),
+                               *z = at<uint32_t>(file, *word, 3);
+#pragma GCC ivdep
+                for (uint32_t i = 0; i < kFloats; i++) to[i] = x[i] | y[i] | z[i] ? ~0u : 0u;
+                break;
+            }
             default:
 #pragma GCC ivdep
                 for (uint32_t i = 0; i < kFloats; i++) d[i] = a[i] * b[i];
                 break;
         }
     }
+}
+
+// All ones where one of them has a bit.
+__attribute__((target("avx512f"))) inline __m512 any_bits(__m512 a, __m512 b, __m512 c) {
+    const __m512i some = _mm512_ternarylogic_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b), _mm512_castps_si512(c), 0xfe);
+    return _mm512_castsi512_ps(_mm512_maskz_set1_epi32(_mm512_test_epi32_mask(some, some), -1));
 }
 
 // With registers of 16 floats. Tiles multiply one value with a row of others: it is loaded once.
@@ -74,6 +88,10 @@ __attribute__((target("avx512f"))) void run_wide(uint8_t* file, const uint64_t* 
             case kSub:
                 x = _mm512_sub_ps(low, x);
                 y = _mm512_sub_ps(high, y);
+                break;
+            case kUndefined:
+                x = any_bits(low, x, _mm512_load_ps(c));
+                y = any_bits(high, y, _mm512_load_ps(c + 64));
                 break;
             default:
                 x = _mm512_mul_ps(low, x);
