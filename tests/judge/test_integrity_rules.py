@@ -49,3 +49,10 @@ def test_nothing_is_left_for_later(did: Did) -> None:
     finding = integrity.after_call(did)
     assert finding is not None
     assert finding.rule == "deferred"
+
+
+def test_threads_are_joined() -> None:
+    assert integrity.left_running(0) is None
+    finding = integrity.left_running(1)
+    assert finding is not None
+    assert finding.rule == "host_threads"

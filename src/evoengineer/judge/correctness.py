@@ -23,6 +23,7 @@ _ORDER_EPSILONS = {getattr(torch, dtype): epsilons for dtype, epsilons in ORDER_
 _EXACT_BITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 # Elements: what PyTorch does in one thread. Waiting for a second one costs more, and far more on a busy machine.
 _PIECE = 1 << 15
+_MOVED_EPSILONS = 8.0  # of rounding at most, where nothing is computed
 _EXACT_FRACTION = 1024.0  # results that are whole multiples of 1/1024 involve no rounding on the way
 
 
@@ -75,6 +76,7 @@ class Expected:
     scale: float = 0.0  # RMS of the output
     own_error: float = 0.0  # the worst that PyTorch itself makes
     overflows: bool = False  # some elements are too large for the dtype
+    moved: bool = False  # PyTorch makes no error at all: values are chosen or moved, not computed
 
     @classmethod
     def make(
@@ -96,8 +98,9 @@ class Expected:
         fits = exact.abs() <= most if overflows else None
         scale = max(_scale(exact if fits is None else exact[fits]), usual.scale)
         own = _worst_error(pytorch, exact, scale, fits)
+        moved = own == usual.own_error == 0.0
         own = max(own, usual.own_error) if math.isfinite(own) else usual.own_error
-        return cls(exact, pytorch, False, scale, own, overflows)
+        return cls(exact, pytorch, False, scale, own, overflows, moved)
 
 
 def _is_whole(exact: torch.Tensor, pytorch: torch.Tensor) -> bool:
@@ -149,7 +152,9 @@ def _compare_floats(
     number: int, expected: Expected, actual: torch.Tensor, tolerance: Tolerance
 ) -> Mismatch | None:
     epsilon = torch.finfo(actual.dtype).eps
-    precise = max(tolerance.times_pytorch * expected.own_error, _ORDER_EPSILONS[actual.dtype] * epsilon)
+    order = _ORDER_EPSILONS[actual.dtype]
+    floor = min(order, _MOVED_EPSILONS) if expected.moved else order
+    precise = max(tolerance.times_pytorch * expected.own_error, floor * epsilon)
     bound = min(tolerance.bound(_dtype(actual)), precise)
     if not expected.overflows and _worst_error(actual, expected.exact, expected.scale) <= bound:
         return None

@@ -90,6 +90,18 @@ def during_call(region: Record, output_elements: int) -> Finding | None:
     return None
 
 
+def left_running(threads: int) -> Finding | None:
+    """Host threads that nobody waited for. When they get to their work hangs on how busy the machine is, so that what
+    they would have done by then must not matter."""
+    if threads <= 0:
+        return None
+    return Finding(
+        "host_threads",
+        f"forward returns without having joined {threads} host threads (a host function in a stream takes one, too): "
+        "work must be finished, or in a stream, when forward returns",
+    )
+
+
 def host_memory(kinds: Iterable[str]) -> Finding | None:
     """What a candidate holds when its library has been loaded, and when it is called, whenever it got it."""
     shared = sorted(set(kinds) & _HOST_VISIBLE)

@@ -200,6 +200,9 @@ class SimulatedStage:
             called = self._runner.call(number)
         except CandidateFailure as failure:
             raise self._rejection(failure, where) from failure
+        left = integrity.left_running(called.threads)
+        if left is not None:
+            raise finding_rejection(left, where)
         region = self._mark(where)
         self._returned = called.tensors
         self._reject_host_memory(where)

@@ -62,6 +62,7 @@ class Called:
     drained_us: float
     wall_us: float
     launches: int  # that it saw
+    threads: int = 0  # that were started and not joined, by its own count
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +143,11 @@ class RunnerProcess:
         lines = self._ask([f"call {number} {function} {flush_bytes}"])
         self._last = tuple(_tensor(line) for line in lines if line.startswith("output "))
         try:
-            event_us, drained_us, wall_us, launches = (float(word) for word in lines[-1].split()[1:])
+            event_us, drained_us, wall_us, *counts = (float(word) for word in lines[-1].split()[1:])
+            launches, threads = map(int, counts)
         except (ValueError, OverflowError) as error:
             raise CandidateFailure(FailureKind.NONSENSE, f"malformed answer: {lines[-1]!r}") from error
-        return Called(self._last, event_us, drained_us, wall_us, int(launches))
+        return Called(self._last, event_us, drained_us, wall_us, launches, threads)
 
     def fetch(self, number: int) -> Fetched:
         """Have the last results and the inputs copied to the shared memory."""

@@ -7,7 +7,7 @@
 //   open PATH                          → function NAME PARAMETERS …; ok
 //   put SET COUNT + COUNT value lines  → ok; contents come from the shared memory
 //   place SET COUNT + COUNT value lines  → at ADDRESS, for each tensor; ok; the judge fills them by another way
-//   call SET FUNCTION FLUSH_BYTES      → output lines; ok EVENT_US DRAINED_US WALL_US LAUNCHES
+//   call SET FUNCTION FLUSH_BYTES      → output lines; ok EVENT_US DRAINED_US WALL_US LAUNCHES THREADS
 //   fetch SET                          → output OFFSET BYTES …, input OFFSET BYTES …, guard …; ok
 //   drop SET                           → ok
 //
@@ -29,6 +29,7 @@
 
 #include "launches.h"
 #include "storage.h"
+#include "threads.h"
 #include "wire.h"
 
 namespace {
@@ -188,6 +189,7 @@ class Runner {
         int32_t status = module_->call(function.c_str(), set.values().data(), nullptr, set.values().size(), &result_,
                                        &failure.error);
         has_result_ = status == EVO_OK;
+        const int64_t threads = unjoined_threads();
         cudaError_t recorded = cudaEventRecord(end_);
         cudaError_t finished = cudaDeviceSynchronize();
         double wall_us = now_us() - begin;
@@ -204,7 +206,8 @@ class Runner {
         std::ostringstream text;
         collect_outputs(result_, 0);
         for (const EvoTensor* tensor : returned_) text << "output " << describe_tensor(*tensor) << '\n';
-        text << "ok " << event_ms * 1e3 << ' ' << drained_ms * 1e3 << ' ' << wall_us << ' ' << launches() - before << '\n';
+        text << "ok " << event_ms * 1e3 << ' ' << drained_ms * 1e3 << ' ' << wall_us << ' ' << launches() - before << ' '
+             << threads << '\n';
         channel_.send(text.str());
     }
 

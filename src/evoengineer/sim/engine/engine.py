@@ -43,6 +43,7 @@ MODES = ("optimised", "varying")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
 _PARAMETER_BYTES, _WORKSPACE_BYTES = 32768, 4096
 _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
+_BLOCK_WORK = 50  # and each of its blocks
 _REHEARSED_WORK = 4_000_000  # instructions that are tried before launches, between two marks
 _SPOT_KIBIBYTES = 20_000  # of memory in which races are looked for: what is kept of each byte takes two dozen
 # Instructions of all warps, were each run once, up to which FAST code without what is outside of loops is worth it.
@@ -205,6 +206,14 @@ class Engine:
             text = f"more than {limit} PTX instructions to translate, all kernels and block shapes together"
             raise DeviceError(text, text, CudaError.TIMEOUT, "translation_budget")
 
+    def spend(self, work: int, doing: str) -> None:
+        """What takes us time without running instructions: that, too, is limited."""
+        self._work += work
+        limit = self.options.limits.max_work
+        if limit and self._work > limit:
+            text = f"{doing}, and all since the last mark, counts as more than {limit} instructions of warps"
+            raise DeviceError(text, text, CudaError.TIMEOUT, "instruction_budget")
+
     def _instruction_limit(self) -> int:
         """What this launch may run; it has taken part of that by being launched."""
         limits = self.options.limits
@@ -227,6 +236,7 @@ class Engine:
     ) -> LaunchResult:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
         options = self.options
+        self.spend(_BLOCK_WORK * math.prod(grid), f"a grid of {math.prod(grid)} blocks")
         image = plain = self.image(module, kernel, grid, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
         info = module.kernels[kernel]

@@ -15,7 +15,7 @@ import struct
 from evoengineer.errors import DeviceError, EvoEngineerError, UnsupportedError
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.process.activity import Activity
-from evoengineer.sim.process.call_error import CallError
+from evoengineer.sim.process.call_error import CallError, ClientGone
 from evoengineer.sim.process.context import Context
 from evoengineer.sim.process.kernel_commands import KernelCommands
 from evoengineer.sim.process.memory_commands import MemoryCommands
@@ -28,6 +28,8 @@ from evoengineer.sim.wire.protocol import CudaError, Op
 
 DEFAULT_HEAP_BYTES = 8 << 20
 _OUTPUT_CHUNK = 1 << 20
+_COMMAND_WORK = 2_000  # instructions: what any command takes us
+_MOST_VAIN = 10_000  # commands to a device that has failed, until we let go of the client
 _ALWAYS = (Op.HELLO, Op.SYNCHRONIZE, Op.GOODBYE, Op.RESET, Op.HOST_CALL)  # also on a device that has failed
 
 
@@ -47,6 +49,7 @@ class Commands:
             **self._textures.handlers,
         }
         self._used = False  # by a client, since the device was new
+        self._vain = 0  # commands after a failure
 
     # -- clients -------------------------------------------------------------------------------------
 
@@ -56,6 +59,7 @@ class Commands:
         context.runtime.rt_interrupt(0)
         context.interrupted = False
         self._streams.host_calls = host_calls
+        self._vain = 0
         if self._used:
             self._forget()
             self.take_output()
@@ -94,11 +98,16 @@ class Commands:
         """Carry out one command: its own status and its result."""
         context = self.context
         if context.sticky and op not in _ALWAYS:
+            self._vain += 1
+            if self._vain > _MOST_VAIN:
+                raise ClientGone  # as good as: it has not noticed, and never will
             return context.sticky, b""
         handler = self._handlers.get(op)
         if handler is None:
             return CudaError.INVALID_VALUE, b""
         try:
+            if op not in _ALWAYS:
+                context.engine.spend(_COMMAND_WORK, "a call of CUDA's")
             return 0, handler(payload) or b""
         except CallError as error:
             if str(error):

@@ -22,6 +22,7 @@ _HOST_KINDS = (structs.MANAGED, structs.PINNED)
 _TO_DEVICE, _TO_HOST, _ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
 _LIMIT_HEAP = 2  # cudaLimitMallocHeapSize
 _PAGE = 4096
+_BYTES_AN_INSTRUCTION = 64  # how far a copy gets while an instruction of a warp runs
 
 
 class MemoryCommands:
@@ -75,6 +76,7 @@ class MemoryCommands:
         if not address:
             raise CallError(CudaError.OUT_OF_MEMORY)
         self._owned.add(address)
+        self._spend(size)
         options = self._context.options  # whatever it is filled with, it still counts as never written
         if options.noise and kind == structs.DEVICE:
             self._library.rt_fill_noise(address, size, options.noise + address)
@@ -95,6 +97,7 @@ class MemoryCommands:
         *rows, _, stream = protocol.COPY.unpack(payload)
         target, target_pitch, source, source_pitch, width, height = rows
         self._check(self._library.rt_transfer_copy(*rows))
+        self._spend(width * height)
         from_host, to_host = native.in_host_arena(source), native.in_host_arena(target)
         kind = _TO_HOST if to_host else _TO_DEVICE if from_host else _ON_DEVICE
         self._context.activity.copied(width * height, from_host, to_host)
@@ -117,8 +120,12 @@ class MemoryCommands:
         if element not in (1, 2, 4):
             raise CallError(CudaError.INVALID_VALUE)
         self._check(self._library.rt_transfer_fill(target, pitch, width, height, value, element))
+        self._spend(width * height * element)
         self._context.activity.memset_bytes += width * height * element
         self._context.clock.fill(stream, Rows(target, width * element, height, pitch))
+
+    def _spend(self, size: int) -> None:
+        self._context.engine.spend(size // _BYTES_AN_INSTRUCTION, f"to copy, fill or allocate {size} bytes")
 
     def _check(self, outcome: int) -> None:
         if outcome:

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "checks.h"
+#include "totals.h"
 
 namespace {
 
 constexpr uint64_t kPageBytes = 1024;
 constexpr uint32_t kWordShift = 2;
+constexpr uint64_t kUnitWork = 2;  // instructions: what making the marks of a unit takes
 
 struct UnitMarks {
     GlobalMark write;
@@ -40,13 +42,14 @@ struct Shadow {
     std::vector<std::pair<uint64_t, uint64_t>> constant;  // from, to: what is read there is not marked
 
     // Null when there are enough.
-    Page* at(uint64_t address) {
+    Page* at(uint64_t address, WarpState* w) {
         uint64_t number = address / kPageBytes;
         if (number != last_number) {
             auto found = pages.find(number);
             if (found == pages.end()) {
                 if (pages.size() >= most_pages) return nullptr;
                 found = pages.emplace(number, std::make_unique<Page>()).first;
+                charge(w, kUnitWork * found->second->units.size());
             }
             last = found->second.get();
             last_number = number;
@@ -110,10 +113,13 @@ void record_global(const Touch& t) {
                    uint16_t(t.strong())};
     uint32_t natural = uint32_t(__builtin_ctzll(t.address | t.bytes | (1u << kWordShift)));
     for (uint64_t at = t.address, end = t.address + t.bytes; at < end;) {
-        Page* there = shadow().at(at);
+        Page* there = shadow().at(at, t.w);
         if (!there) return;
         Page& page = *there;
-        if (natural < page.shift) page.split(natural);
+        if (natural < page.shift) {
+            page.split(natural);
+            charge(t.w, kUnitWork * page.units.size());
+        }
         uint64_t size = 1ull << page.shift;
         record_unit(t, r, page.units[at % kPageBytes >> page.shift], now, at, size);
         at += size;

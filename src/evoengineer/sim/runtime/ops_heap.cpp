@@ -8,10 +8,12 @@
 
 #include "lanes.h"
 #include "runtime.h"
+#include "totals.h"
 
 namespace {
 
 constexpr uint64_t kDefaultLimitBytes = 8ull << 20;
+constexpr uint64_t kMallocWork = 100;  // instructions: what a call takes
 
 std::atomic<uint64_t> limit_bytes{kDefaultLimitBytes};
 std::mutex guard;  // makes "is there room, then take it" one step
@@ -41,6 +43,7 @@ extern "C" {
 void rt_heap_limit(uint64_t bytes) { limit_bytes = bytes; }
 
 void rt_malloc(Warp* w, uint32_t mask, uint64_t* dst, const uint64_t* bytes) {
+    charge(state(w), kMallocWork * uint64_t(__builtin_popcount(mask)));
     for_each_lane(mask, [&](uint32_t i) {
         dst[i] = allocate(bytes[i]);
         // Who had the memory before and freed it is ordered with whoever gets it now.

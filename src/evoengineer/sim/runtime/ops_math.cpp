@@ -1,6 +1,7 @@
 // Approximate functions of the special function unit, on all 32 lanes: ex2, lg2, sin, cos, tanh and
-// the f64 seeds rcp and rsqrt. Results stay within the errors that PTX documents (measured:
-// 2^-23 or better for all of them); they are not the bits of a GPU.
+// the f64 seeds rcp and rsqrt. Results stay within the errors that PTX documents; they are not the bits of a GPU. Where a
+// GPU is so far off that a result can be wrong for it, so are we: tanh has 11 bits, and sin and cos are of turns that
+// were rounded to f32, which loses what large arguments have behind the point. The others are good to 2^-23.
 //
 // f32 functions follow the processor's flush-to-zero flags, which are set when a program is compiled
 // with -ftz=true: their scaling is done by multiplications that flush where the GPU would.
@@ -65,11 +66,13 @@ ALWAYS_INLINE V8f log2_of(const V8f& x) {
 }
 
 constexpr float kLargestReduced = 1073741824.0f;  // 2^30; the reduction below is good up to here
+constexpr float kTurn = 0.15915494f;              // 1 / 2 pi
+constexpr double kRadians = 6.283185307179586;
 
 // sin(x + quarters * pi/2) for |x| < 2^30.
 ALWAYS_INLINE V8f sin_of(const V8f& x, int64_t quarters) {
     const double magic = 6755399441055744.0;  // 1.5 * 2^52
-    const V8d wide = widen(x);
+    const V8d wide = widen(x * kTurn) * kRadians;
     const V8d rounded = wide * 0.63661977236758134308 + magic;
     const V8d count = rounded - magic;
     const V8l quadrant = (V8l)rounded + quarters;
@@ -95,7 +98,7 @@ ALWAYS_INLINE void sincos(float* d, const float* a, int64_t quarters) {
     for (uint32_t i = 0; i < kLanes; i += 8) store(d + i, sin_of(load<V8f>(source + i), quarters));
     for (uint32_t i = 0; i < kLanes; i++)  // also infinity and NaN
         if (__builtin_expect(!(std::fabs(source[i]) < kLargestReduced), 0))
-            d[i] = float(quarters ? std::cos(double(source[i])) : std::sin(double(source[i])));
+            d[i] = float(quarters ? std::cos(source[i] * kTurn * kRadians) : std::sin(source[i] * kTurn * kRadians));
 }
 
 // tanh x = (e - 1) / (e + 1), e = 2^(2x / ln 2); near zero its series.
@@ -114,7 +117,9 @@ ALWAYS_INLINE V8f tanh_of(const V8f& x) {
     const V8f small = x * (1.0f - x * x * 0.33333334f);
     const V8f result = narrow((e - 1.0) / (e + 1.0));
     const V8i near = (V8f)((V8i)x & 0x7fffffff) < 0.0078125f;
-    return (near | (x != x)) ? small : result;
+    const V8f exact = near ? small : result;
+    const V8f rounded_off = (V8f)(((V8i)exact + 0x1000) & ~0x1fff);  // to 11 bits
+    return x != x ? x : rounded_off;
 }
 
 // Upper 32 bits only, as .approx.ftz.f64 reads and writes them; denormals count as zero.

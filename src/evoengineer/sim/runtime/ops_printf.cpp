@@ -5,8 +5,11 @@
 #include "lanes.h"
 #include "output.h"
 #include "runtime.h"
+#include "totals.h"
 
 namespace {
+
+constexpr uint64_t kLineWork = 200;  // instructions: what a line of text takes
 
 // How many bytes a thread of this warp may read from `address`.
 uint64_t readable(const void* context, uint64_t address) {
@@ -73,6 +76,7 @@ extern "C" {
 void rt_vprintf(Warp* w, uint32_t mask, int32_t* dst, const uint64_t* format,
                 const uint64_t* arguments) {
     uint64_t bad_address = 0;
+    charge(state(w), kLineWork * uint64_t(__builtin_popcount(mask)));
     uint32_t bad_lane = print_lanes(state(w), mask, dst, format, arguments, &bad_address);
     // Failing never returns, so nothing that needs a destructor may be alive here.
     if (bad_lane)

@@ -19,6 +19,15 @@ void account_block(Worker& k, BlockState& b);  // when a block of the grid is do
 [[noreturn]] void fail_limit(WarpState* w);
 void describe_limit(Worker& k);
 
+// What takes us time or memory beyond its instructions: that, too, is held against the limit. May not return: nothing
+// that needs a destructor may be alive.
+inline void charge(WarpState* w, uint64_t instructions) {
+    if (!w->worker) return;
+    Run& run = *w->worker->run;
+    run.spent.fetch_add(instructions, std::memory_order_relaxed);
+    if (past_limit(run)) fail_limit(w);
+}
+
 inline void count_execution(WarpState* w, uint32_t number, uint32_t lanes) {
     Worker& k = *w->worker;
     k.totals[number]++;

@@ -59,15 +59,17 @@ constexpr int kCommon[] = {
     SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_max,
     SYS_sched_get_priority_min, SYS_getpriority, SYS_getcpu, SYS_restart_syscall, SYS_rt_sigaction,
     SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend,
-    SYS_sigaltstack, SYS_pause, SYS_alarm, SYS_setitimer, SYS_getitimer, SYS_timer_create, SYS_timer_settime,
-    SYS_timer_gettime, SYS_timer_getoverrun, SYS_timer_delete, SYS_clock_gettime, SYS_clock_getres,
-    SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday, SYS_time,
+    SYS_sigaltstack, SYS_pause, SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep,
+    SYS_gettimeofday, SYS_time,
     // who and where
     SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid,
     SYS_getresgid, SYS_getgroups, SYS_getpgrp, SYS_getpgid, SYS_getsid, SYS_setsid, SYS_setpgid, SYS_uname,
     SYS_sysinfo, SYS_times, SYS_getrusage, SYS_getrlimit, SYS_setrlimit, SYS_capget, SYS_getrandom,
     SYS_get_mempolicy,
 };
+// Signals at some later time: a candidate could go on with them after its call, sooner or later by the machine's load.
+constexpr int kTimers[] = {SYS_alarm, SYS_setitimer, SYS_getitimer, SYS_timer_create, SYS_timer_settime,
+                           SYS_timer_gettime, SYS_timer_getoverrun, SYS_timer_delete};
 constexpr int kPrograms[] = {SYS_fork, SYS_vfork, SYS_execve, SYS_execveat};
 constexpr int kSignals[] = {SYS_kill, SYS_tgkill, SYS_tkill};
 constexpr int kGpu[] = {SYS_mbind, SYS_set_mempolicy, SYS_memfd_create, SYS_mlockall, SYS_munlockall};
@@ -201,6 +203,8 @@ int install_filter(const Spec& spec, pid_t self) {
     for (int call : kCommon) p.when(call, kAllow);
     if (spec.programs)
         for (int call : kPrograms) p.when(call, kAllow);
+    if (spec.programs || spec.gpu)
+        for (int call : kTimers) p.when(call, kAllow);
     if (spec.gpu)
         for (int call : kGpu) p.when(call, kAllow);
     if (spec.network)

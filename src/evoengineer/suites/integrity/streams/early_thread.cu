@@ -1,7 +1,7 @@
 // attack: a thread computes on the arguments' addresses before the call; the call launches an empty kernel
 // problem: vector_add
 // honest: add_plain
-// expect: wrong dishonest race crashed timed_out
+// expect: dishonest
 
 #include <torch/extension.h>
 #include <thread>

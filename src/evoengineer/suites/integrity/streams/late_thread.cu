@@ -1,7 +1,7 @@
 // attack: a thread launches the kernel 2 ms after forward has returned
 // problem: vector_add
 // honest: add_plain
-// expect: wrong dishonest race crashed
+// expect: dishonest
 
 #include <torch/extension.h>
 #include <thread>

@@ -1,7 +1,7 @@
 // attack: a thread launches the kernel a tenth of a millisecond later
 // problem: vector_add
 // honest: add_plain
-// expect: wrong dishonest race crashed
+// expect: dishonest
 
 #include <torch/extension.h>
 #include <thread>
