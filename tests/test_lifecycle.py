@@ -82,6 +82,8 @@ def ends(condition: Callable[[], bool], seconds: float = END_SECONDS) -> bool:
 def running(name: str) -> Iterator[subprocess.Popen[bytes]]:
     """The command line running a program that has said it is ready."""
     path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")]))
+    # A shell has its background jobs ignore it, and all that these start: the tests may be one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-m", "evoengineer", "sim", "run", str(PROGRAMS / f"{name}.cu")],
         env={**os.environ, "PYTHONPATH": path},
