@@ -115,6 +115,10 @@ def test_words_switch_parts_on() -> None:
     ):
         assert needs_of(f"at::Tensor t; {text}").headers == ("cuda_fp16.h", "torch/extension.h"), text
     assert needs_of("torch::Tensor f();").headers == ("torch/extension.h",)
+    assert needs_of("torch::Tensor f() { int a[3]; g(std::size(a)); }").headers == (
+        "iterator",
+        "torch/extension.h",
+    )
     assert needs_of("torch::Tensor f() { g(std::max(1, 2)); }").headers == (
         "evo/basics.h",
         "torch/extension.h",
