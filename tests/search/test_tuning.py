@@ -138,6 +138,16 @@ def test_few_evaluations_go_to_the_best_alone() -> None:
     assert [each.number for each in promising([*members, again], 20)] == [2, 3, 1]
 
 
+def test_a_kernel_in_other_words_is_not_turned_twice() -> None:
+    """The same knobs and the same time, but for what a change elsewhere in the text costs or brings."""
+    first, other, slower = (
+        Member(number, KNOBS + kernel(f"k{number}"), "", "", time_us, (time_us, time_us), None)
+        for number, time_us in ((1, 10.0), (2, 10.05), (3, 11.0))
+    )
+    renamed = replace(other, number=4, source=other.source.replace("RUN_", "WALK_"))
+    assert [each.number for each in promising([first, other, slower, renamed], 20)] == [1, 4, 3]
+
+
 def test_a_knob_that_decides_nothing_is_no_evaluation(tmp_path: Path) -> None:
     """`RUN_EACH` is not read, so settings of it compile alike: they are neither judged nor counted."""
 

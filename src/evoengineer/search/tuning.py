@@ -5,7 +5,9 @@ figure of validity counts them. A tuning that was interrupted goes on where it s
 pairs, whatever the number of workers, so that a run with a seed is repeatable.
 
 Promising are the fastest kernels that differ in more than their settings: the best with one size is not always the
-best with its own best size. Each gets a few evaluations, and the rest goes to the one that is ahead then. A text
+best with its own best size. One that has the same knobs as a faster one and takes as long is the same design in other
+words (a fallback's block size, an unrolled loop) and would be turned to the same times. Each gets a few evaluations,
+and the rest goes to the one that is ahead then. A text
 that the run has judged before is not evaluated, and one that compiles to known machine code is no evaluation: a knob
 that decides nothing costs a compilation.
 """
@@ -29,6 +31,7 @@ _MOST_REPEATED = (
     4  # settings that compile to known machine code, for every evaluation, before the rest is given up
 )
 _NEAR = 1.3  # times of promising kernels, over the best
+_AS_LONG = 1.01  # times of kernels with the same knobs that count as one
 
 
 def promising(members: Iterable[Member], count: int) -> list[Member]:
@@ -37,7 +40,13 @@ def promising(members: Iterable[Member], count: int) -> list[Member]:
     for member in sorted(members, key=lambda each: (each.time_us, each.number)):
         found.setdefault(skeleton(member.source), member)
     ranked = list(found.values())
-    turned = [each for each in ranked if knobs(each.source) and each.time_us <= _NEAR * ranked[0].time_us]
+    turned: list[Member] = []
+    times: dict[tuple[str, ...], float] = {}  # the latest of those taken, by what can be turned
+    for each in ranked:
+        names = tuple(sorted(knob.name for knob in knobs(each.source)))
+        if names and _AS_LONG * times.get(names, 0.0) < each.time_us <= _NEAR * ranked[0].time_us:
+            times[names] = each.time_us
+            turned.append(each)
     return turned[: max(1, min(_MOST, count // (_FIRST + _AT_ONCE)))]
 
 
