@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -26,7 +25,6 @@ from evoengineer.propose.rewriter.fast_math import FastMath
 from evoengineer.propose.rewriter.grouped_launch import GroupedLaunch
 from evoengineer.propose.rewriter.reciprocal import Reciprocal
 from evoengineer.propose.rewriter.restrict import Restrict
-from evoengineer.propose.rewriter.settings import Settings
 from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
 from evoengineer.propose.rewriter.tiling import Tiling
 from evoengineer.propose.rewriter.unroll import Unroll
@@ -97,18 +95,6 @@ def test_a_reply_says_what_was_done_and_why() -> None:
     parsed = parse_reply(Rewriter([BlockSize()]).propose(request()).text)
     assert parsed.name.startswith("block size: block of")
     assert "block size" in parsed.thought
-
-
-def test_knobs_are_left_to_the_tuner_where_there_is_one() -> None:
-    rewriter = Rewriter([Settings(), BlockSize()])
-    asked = request(source="constexpr int RUN_THREADS = 128;\n" + SOFTMAX)
-    for tuned in (False, True):
-        names = {
-            parse_reply(rewriter.propose(replace(asked, number=number, tuned=tuned)).text).name.split(":")[0]
-            for number in range(1, 13)
-        }
-        assert ("settings" in names) is not tuned
-        assert names <= {"settings", "block size"}
 
 
 def test_nothing_to_start_from_or_to_change_is_fatal() -> None:

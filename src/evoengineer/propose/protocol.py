@@ -97,7 +97,6 @@ class Request:
     baseline: str = ""
     arguments: tuple[str, ...] = ()  # of the case that is timed, as prompts describe them
     device: str = ""  # where kernels are timed
-    tuned: bool = False  # whether the run turns knobs when its trials are done
     after: int = 0  # proposals that were settled when this one was planned
     bottlenecks: tuple[str, ...] = ()  # kinds of findings on the first parent
     tried: tuple[Tried, ...] = ()  # settled by now, in order: number 1 first

@@ -340,7 +340,6 @@ class Loop:
             baseline=self.state.task.baseline,
             arguments=self.state.task.arguments,
             device=self.state.task.device,
-            tuned=self.options.tune > 0,
             after=plan.after,
             bottlenecks=self.state.limits(plan),
             tried=tuple(self.state.tried),

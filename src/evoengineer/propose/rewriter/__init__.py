@@ -18,7 +18,6 @@ from evoengineer.propose.fake_script import reply_text
 from evoengineer.propose.protocol import Asked, Estimate, ProposerError, Reply, Request, Tried
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
 from evoengineer.propose.rewriter.choice import ranked
-from evoengineer.propose.rewriter.settings import Settings
 from evoengineer.propose.syntax.plain import plain
 
 _DRAWS = 24  # changes of one rewrite that are looked at before another is tried
@@ -122,11 +121,9 @@ class Rewriter:
     ) -> Step | None:
         """One change that nobody has made yet; changes that somebody has made go to `repeated`."""
         task = Task(request.arguments, _multiprocessors(request.device))
-        # Knobs that the tuner turns anyway are left to it: it keeps what it learns of each, trials do not.
-        able = [each for each in self.rewrites if not (request.tuned and isinstance(each, Settings))]
-        order = random.sample(able, len(able))
+        order = random.sample(self.rewrites, len(self.rewrites))
         if self.bandit:
-            order = ranked(able, tried, asked.bottlenecks, random)
+            order = ranked(self.rewrites, tried, asked.bottlenecks, random)
         for rewrite in order:
             if rewrite.fresh and not fresh:
                 continue
