@@ -30,6 +30,7 @@ struct Connection {
     int sticky = cudaSuccess;
     DeviceInfo info;
     uint64_t sent = 0, answered = 0;  // tickets
+    uint64_t vain = 0;                // calls since the device let go of us
     std::map<Ticket, int> early;      // statuses of tickets read while waiting for a later one
     // The staging ring: bytes [tail, head) are busy; `busy` says until which ticket.
     size_t ring_head = 0, ring_used = 0, ring_pending = 0;
@@ -45,6 +46,7 @@ Connection& connection() {
 thread_local int last_error = cudaSuccess;
 
 constexpr size_t kRingBytes = 8 << 20;  // of the staging area: a small ring stays in the caches
+constexpr uint64_t kMostVain = 10000;   // a program that looks at no error would go on for ever
 constexpr size_t kMaxOutstanding = 64;  // replies not yet read: keeps both socket buffers from filling
 
 void lost() {
@@ -224,6 +226,11 @@ Entry::Entry(Mode mode) : held_(connection().mutex, std::defer_lock) {
     if (c.failure) status = c.failure;
     else if (getpid() != c.owner) status = cudaErrorInitializationError;  // a fork has no context
     else if (mode == kNormal) status = c.sticky;
+    if (c.tried && !c.failure && c.socket < 0 && ++c.vain > kMostVain) {
+        fprintf(stderr, "evoengineer: %llu calls to a GPU that is gone: this program would never end\n",
+                (unsigned long long)c.vain);
+        abort();
+    }
 }
 
 const DeviceInfo& device_info() { return connection().info; }

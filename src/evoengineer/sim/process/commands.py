@@ -30,6 +30,7 @@ DEFAULT_HEAP_BYTES = 8 << 20
 _OUTPUT_CHUNK = 1 << 20
 _COMMAND_WORK = 2_000  # instructions: what any command takes us
 _MOST_VAIN = 10_000  # commands to a device that has failed, until we let go of the client
+_ONCE = (Op.HELLO, Op.GOODBYE)  # no client can make us busy with these
 _ALWAYS = (Op.HELLO, Op.SYNCHRONIZE, Op.GOODBYE, Op.RESET, Op.HOST_CALL)  # also on a device that has failed
 
 
@@ -97,16 +98,17 @@ class Commands:
     def execute(self, op: int, payload: memoryview) -> tuple[int, bytes]:
         """Carry out one command: its own status and its result."""
         context = self.context
-        if context.sticky and op not in _ALWAYS:
+        if context.sticky and op not in _ONCE:
             self._vain += 1
             if self._vain > _MOST_VAIN:
                 raise ClientGone  # as good as: it has not noticed, and never will
-            return context.sticky, b""
+            if op not in _ALWAYS:
+                return context.sticky, b""
         handler = self._handlers.get(op)
         if handler is None:
             return CudaError.INVALID_VALUE, b""
         try:
-            if op not in _ALWAYS:
+            if op not in _ONCE and not context.sticky:  # waiting, too: who waits for ever keeps us busy
                 context.engine.spend(_COMMAND_WORK, "a call of CUDA's")
             return 0, handler(payload) or b""
         except CallError as error:
