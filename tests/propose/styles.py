@@ -601,4 +601,34 @@ __global__ void conv_fwd(const int nthreads, const float* bottom, const float* w
         (1, 5, 33),
         128,
     ),
+    Specimen(
+        "accessors",
+        r"""template <typename scalar_t>
+__global__ void product(
+    const torch::PackedTensorAccessor32<scalar_t, 2, torch::RestrictPtrTraits> a,
+    const torch::PackedTensorAccessor32<scalar_t, 2, torch::RestrictPtrTraits> b,
+    torch::PackedTensorAccessor32<scalar_t, 2, torch::RestrictPtrTraits> c) {
+  const int row = blockIdx.y * blockDim.y + threadIdx.y;
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < c.size(0) && column < c.size(1)) {
+    scalar_t sum = 0;
+    for (int k = 0; k < a.size(1); ++k) sum += a[row][k] * b[k][column];
+    c[row][column] = sum;
+  }
+}""",
+        r"""torch::Tensor forward(torch::Tensor a, torch::Tensor b) {
+  auto c = torch::empty({a.size(0), b.size(1)}, a.options());
+  const dim3 threads(16, 16);
+  const dim3 blocks((b.size(1) + 15) / 16, (a.size(0) + 15) / 16);
+  AT_DISPATCH_FLOATING_TYPES(a.scalar_type(), "product", ([&] {
+    product<scalar_t><<<blocks, threads>>>(
+        a.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
+        b.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
+        c.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>());
+  }));
+  return c;
+}""",
+        "a, b: a @ b",
+        two,
+    ),
 )

@@ -137,6 +137,49 @@ def test_a_function_is_written_out_with_names_of_its_own() -> None:
     assert "s_of_dot += a_of_dot[i_of_dot] * b_of_dot[i_of_dot * n]" in written
 
 
+def with_accessors(statements: str, made: str = "auto c = torch::empty_like(a);", **passed: str) -> str:
+    """A kernel that is given accessors of a and c, and its host."""
+    kind, arguments = "torch::PackedTensorAccessor32<float, 2, torch::DefaultPtrTraits>", {"a": "a", "c": "c"}
+    taken = ", ".join(
+        passed.get(name, f"{tensor}.packed_accessor32<float, 2, torch::DefaultPtrTraits>()")
+        for name, tensor in arguments.items()
+    )
+    return (
+        f"__global__ void run(const {kind} a, {kind} c) {{ const int i = threadIdx.x; {statements} }}\n"
+        f"torch::Tensor forward(torch::Tensor a) {{ {made} run<<<1, 32>>>({taken}); return c; }}\n"
+    )
+
+
+def test_accessors_become_pointers_to_contiguous_tensors() -> None:
+    text = plain(with_accessors("if (i < a.size(0)) c[i][0] = a[i][int(a[0][i + 1])];"))
+    assert "run(const float* a, int a_size0, int a_size1, float* c, int c_size1)" in text
+    assert "if (i < a_size0) c[i * c_size1 + 0] = a[i * a_size1 + (int(a[0 * a_size1 + (i + 1)]))];" in text
+    assert "a.contiguous().data_ptr<float>()" in text, "a pointer knows no strides"
+    assert "torch::empty_like(a).contiguous();" in text, "like a tensor that may lie otherwise in memory"
+    restricted = plain(
+        with_accessors("c[i][0] = a[i][0];").replace("torch::DefaultPtrTraits", "torch::RestrictPtrTraits")
+    )
+    assert "const float* __restrict__ a" in restricted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_accessors("auto row = a[i]; c[i][0] = row[0];"),
+        with_accessors("c[i][0] = a.stride(0);"),
+        with_accessors("c[i][0] = a.data()[i];"),
+        with_accessors("c[i][0] = a[i][a.size(1) - 1];"),
+        with_accessors("c[i][0] = a[i][0];", made="auto c = torch::empty({2, 2}).t();"),
+        with_accessors("c[i][0] = a[i][0];", made="auto c = torch::empty({2, 2}); c = c.t();"),
+        with_accessors("c[i][0] = a[i][0];", made="auto c = a;"),
+        with_accessors("c[i][0] = a[i][0];", a="made_elsewhere"),
+        with_accessors("a[i][0] = 1; c[i][0] = 2;"),  # an argument of unknown strides is written
+    ],
+)
+def test_accessors_of_which_more_is_asked_are_left_alone(text: str) -> None:
+    assert plain(text) == text
+
+
 def test_a_function_that_calls_itself_is_left_alone() -> None:
     text = (
         "__device__ float f(const float* a, int n) { return n > 0 ? g(a, n - 1) : a[0]; }\n"
@@ -172,6 +215,7 @@ def test_every_style_is_understood(each: Specimen) -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "accessors",
         "template_and_dispatch",
         "walking_pointers",
         "sum_in_memory",

@@ -12,6 +12,7 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from evoengineer.propose.syntax import forms, places
+from evoengineer.propose.syntax.accessors import with_pointers
 from evoengineer.propose.syntax.inlining import inlined
 from evoengineer.propose.syntax.instances import for_float, instantiated
 from evoengineer.propose.syntax.kernels import kernels
@@ -19,7 +20,7 @@ from evoengineer.propose.syntax.macros import expanded
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, walk
 
 _ROUNDS = 40  # of a rule, each of which changes one place or several that do not overlap
-_STEPS = (expanded, for_float, instantiated, inlined)
+_STEPS = (expanded, for_float, instantiated, with_pointers, inlined)
 _RULES = (
     forms.initialised,
     places.fetched,
