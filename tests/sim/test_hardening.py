@@ -225,6 +225,53 @@ def test_payloads_of_any_length(owner: ControlledDevice) -> None:
 # -- the connection ----------------------------------------------------------------------------------
 
 
+# -- calls without end -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def limited(owner: ControlledDevice) -> Iterator[ControlledDevice]:
+    owner.configure(replace(OPTIONS, limits=replace(OPTIONS.limits, max_work=2_000_000)))
+    yield owner
+    owner.configure(OPTIONS)
+
+
+@pytest.mark.parametrize("op", [Op.SYNCHRONIZE, Op.RESET])
+def test_waiting_and_resetting_count_as_work(op: Op, limited: ControlledDevice) -> None:
+    client = SimDevice(OPTIONS, limited.client_fd)
+    for _ in range(2_000):
+        client._send(op, protocol.REPLY, b"")
+        if protocol.read_reply(client._socket).sticky:
+            break
+    failure = limited.mark().failure
+    assert failure is not None
+    assert failure.kind == "instruction_budget"
+
+
+def test_a_reset_gives_no_work_back(limited: ControlledDevice) -> None:
+    client = SimDevice(OPTIONS, limited.client_fd)
+    for _ in range(12):  # of which each alone is within the limit
+        for _ in range(100):
+            client._send(Op.SYNCHRONIZE, protocol.REPLY, b"")
+            protocol.read_reply(client._socket)
+        client._send(Op.RESET, protocol.REPLY, b"")
+        protocol.read_reply(client._socket)
+    failure = limited.mark().failure
+    assert failure is not None
+    assert failure.kind == "instruction_budget"
+
+
+def test_a_client_that_notices_no_failure_is_let_go(limited: ControlledDevice) -> None:
+    client = SimDevice(OPTIONS, limited.client_fd)
+
+    def wait_for_ever() -> None:
+        for _ in range(20_000):
+            client._send(Op.SYNCHRONIZE, protocol.REPLY, b"")
+            protocol.read_reply(client._socket)
+
+    with pytest.raises((OSError, EOFError)):
+        wait_for_ever()
+
+
 def raw(owner: ControlledDevice) -> socket.socket:
     sock = socket.socket(fileno=os.dup(owner.client_fd))
     sock.settimeout(2.0)

@@ -104,6 +104,10 @@ class Engine:
             _SPOT_KIBIBYTES if options.spot_blocks else 0, ranges, len(options.inputs)
         )
 
+    def continue_from(self, before: Engine) -> None:
+        """What the engine of this device has done since the last mark counts, though the device was reset."""
+        self._work, self._rehearsed, self._translated = before._work, before._rehearsed, before._translated
+
     def mark(self) -> None:
         """What may be done until the next mark may be done again."""
         self._work = self._rehearsed = 0

@@ -29,6 +29,7 @@ from evoengineer.sim.wire.protocol import CudaError, Op
 DEFAULT_HEAP_BYTES = 8 << 20
 _OUTPUT_CHUNK = 1 << 20
 _COMMAND_WORK = 2_000  # instructions: what any command takes us
+_RESET_WORK = 100_000  # all memory and all code are given up
 _MOST_VAIN = 10_000  # commands to a device that has failed, until we let go of the client
 _ONCE = (Op.HELLO, Op.GOODBYE)  # no client can make us busy with these
 _ALWAYS = (Op.HELLO, Op.SYNCHRONIZE, Op.GOODBYE, Op.RESET, Op.HOST_CALL)  # also on a device that has failed
@@ -165,5 +166,8 @@ class Commands:
         return head + struct.pack(f"<{len(attributes)}i", *attributes) + properties
 
     def _reset(self, payload: memoryview) -> None:
+        self.context.engine.spend(
+            _RESET_WORK, "to reset the device"
+        )  # a device that failed for its limits stays so
         self._forget()
         self.context.reset()

@@ -44,10 +44,11 @@ class Context:
         self._handles: set[tuple[str, int]] = set()
 
     def reset(self) -> None:
-        """As new, but for the record: what ran before counts for the next mark."""
+        """As new, but for the record and the limits: what ran before counts for the next mark."""
         self.arenas.free_all()
-        before_ns = self.clock.drain() - self._marked_ns
+        before, before_ns = self.engine, self.clock.drain() - self._marked_ns
         self.renew()
+        self.engine.continue_from(before)
         self._marked_ns = -before_ns
         self.activity.resets += 1
 
