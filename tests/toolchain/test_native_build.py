@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from evoengineer.errors import ToolchainError
-from evoengineer.files import CACHE_VARIABLE
+from evoengineer.files import CACHE_VARIABLE, Folders
 from evoengineer.toolchain import native_build
 from evoengineer.toolchain.native_build import Part, build
 
@@ -26,6 +26,8 @@ MAIN = 'extern "C" int answer();\nint main() { return answer(); }\n'
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     native_build._object_keys.cache_clear()
+    # What one test had to build for this process must not be found by the next: programs are equal, orders are not.
+    monkeypatch.setattr(native_build, "_OUTPUTS", Folders("native"))
     return tmp_path / "cache"
 
 
