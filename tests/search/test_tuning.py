@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,3 +166,60 @@ def test_a_knob_that_decides_nothing_is_no_evaluation(tmp_path: Path) -> None:
     turned = [{knob.name: knob.value for knob in knobs(source)}["RUN_THREADS"] for (source,) in rows]
     assert len(turned) == len(set(turned)) >= 4
     assert 256 not in turned
+
+
+class Glancing(KnobJudge):
+    """Foresees times, all by half too long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.glances: list[str] = []
+
+    def foresee(self, source: str) -> Future[float | None]:
+        self.glances.append(source)
+        timing = verdict_of(timed(source)).timing
+        return self.pool.submit(lambda: timing and 1.5 * timing.time_us)
+
+
+def glanced(path: Path, **more: object) -> Outcomes:
+    proposer = Answers(lambda request: reply_text(KNOBS + kernel("k", time="knobs"), "k", "why"))
+    return evolve(
+        path, proposer, trials=1, judge=Glancing(), options=LoopOptions(tune=10), method="free", **more
+    )
+
+
+def test_a_setting_that_cannot_win_is_given_up_unjudged(tmp_path: Path) -> None:
+    """It counts all the same, is compared with the best setting by the same measure, and never is the best."""
+    done = glanced(tmp_path)
+    summary = reading.summary(done.archive, "run")
+    assert (summary.tuned, summary.best_us) == (10, 40.0), "what is judged depends on no foreseen time itself"
+    rows = done.archive.connection.execute(
+        "SELECT outcome, time_us, foreseen_us, verdict, source FROM tunings JOIN kernels ON kernels.id = kernel"
+    ).fetchall()
+    given_up = [row for row in rows if row["outcome"] == "given_up"]
+    assert summary.given_up == len(given_up) > 0
+    for row in given_up:
+        assert (row["time_us"], row["verdict"]) == (None, "null")
+        assert row["foreseen_us"] > 1.5 * 40.0 * 1.02
+        assert done.judge.judged[row["source"]] == 0
+    invalid = [row for row in rows if row["outcome"] == "wrong"]
+    assert all(done.judge.judged[row["source"]] == 1 for row in invalid), "what cannot be foreseen is judged"
+
+
+def test_a_tuning_with_settings_given_up_is_resumed_alike(tmp_path: Path) -> None:
+    class Interrupting(Silent):
+        def __init__(self, loop: Loop) -> None:
+            self.loop = loop
+
+        def tuned(self, tuned: Tuned, progress: Progress) -> None:
+            if tuned.place == 4:
+                self.loop.interrupt()
+
+    def watch(loop: Loop) -> None:
+        loop.observer = Interrupting(loop)
+
+    for name in ("whole", "parts"):
+        (tmp_path / name).mkdir()
+    whole = glanced(tmp_path / "whole")
+    assert glanced(tmp_path / "parts", during=watch).result.ending is Ending.INTERRUPTED
+    assert glanced(tmp_path / "parts").canonical() == whole.canonical()

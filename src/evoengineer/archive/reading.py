@@ -44,6 +44,7 @@ class RunSummary:
     attempts: Counter[str]  # failed calls by kind
     seconds: float
     tuned: int = 0  # evaluations of knob settings, apart from the trials
+    given_up: int = 0  # of these: not judged, as they could not win
     best_setting: int | None = None  # the evaluation that gave the best kernel, if one did
     models: tuple[ModelTotals, ...] = ()  # where `summary` was asked, not `summaries`
 
@@ -178,7 +179,10 @@ _TOTALS = (
 _BEST = "SELECT run, max(number) AS number, time_us, speedup FROM proposals WHERE improved"
 
 # … and with min() from the row of the fastest setting.
-_TUNED = "SELECT run, count(*) AS count, min(time_us) AS time_us, number, place, speedup FROM tunings"
+_TUNED = (
+    "SELECT run, count(*) AS count, sum(outcome = 'given_up') AS given_up, min(time_us) AS time_us, number, place,"
+    " speedup FROM tunings"
+)
 
 
 def _summary(
@@ -210,6 +214,7 @@ def _summary(
         attempts=attempts.get(record.id, Counter()),
         seconds=float(seconds.get(record.id) or 0.0),
         tuned=tuned["count"] if tuned else 0,
+        given_up=tuned["given_up"] or 0 if tuned else 0,
         best_setting=setting,
     )
 

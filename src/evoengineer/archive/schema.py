@@ -178,7 +178,10 @@ CREATE TABLE tunings (                -- evaluations of knob settings: no trials
 ) STRICT;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _NOTES, _TUNINGS)
+# Settings that were given up unjudged: their outcome is `given_up`, their verdict null.
+_FORESEEN = "ALTER TABLE tunings ADD COLUMN foreseen_us REAL;"
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _NOTES, _TUNINGS, _FORESEEN)
 VERSION = len(MIGRATIONS)
 
 # Tables of rows that belong to a run, those that others refer to first; and those that runs share.

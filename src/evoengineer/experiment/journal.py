@@ -26,6 +26,8 @@ from evoengineer.propose.uses import used_insights
 from evoengineer.search.insights import Use
 from evoengineer.search.records import BASELINE_NUMBER, Kind, Plan, Prompt, Restored, Settled, Tuned
 
+_GIVEN_UP = "given_up"  # a setting that was not judged, in the place of an outcome
+
 
 class RunJournal:
     """The journal of one run in an archive; see `search.journal.Journal`."""
@@ -149,33 +151,30 @@ class RunJournal:
                 )
 
     def tuned(self, tuned: Tuned) -> None:
-        data = tuned.verdict.to_json()
-        seconds = json.dumps(data.pop("seconds"))
-        timing = tuned.verdict.timing
+        verdict = tuned.verdict
+        data = verdict and verdict.to_json()
+        seconds = json.dumps(data.pop("seconds") if data else {})
+        timing = verdict and verdict.timing
         db = self.archive.begin()
         db.execute(
-            "INSERT INTO tunings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO tunings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(self.run.id, tuned.number, tuned.place, _keep_kernel(db, tuned.source)),
-                *(str(tuned.verdict.outcome), timing and timing.time_us, timing and timing.speedup),
-                *(json.dumps(data, sort_keys=True), seconds, time.time()),
+                str(verdict.outcome) if verdict else _GIVEN_UP,
+                *(timing and timing.time_us, timing and timing.speedup),
+                *(json.dumps(data, sort_keys=True), seconds, time.time(), tuned.foreseen_us),
             ),
         )
 
     def tunings(self, number: int) -> tuple[Tuned, ...]:
         """Settings of a proposal's knobs that were evaluated before."""
         rows = self.archive.connection.execute(
-            "SELECT t.place, t.verdict, t.seconds, k.source FROM tunings t JOIN kernels k ON k.id = t.kernel"
-            " WHERE t.run = ? AND t.number = ? ORDER BY t.place",
+            "SELECT t.place, t.verdict, t.seconds, t.foreseen_us, k.source"
+            " FROM tunings t JOIN kernels k ON k.id = t.kernel WHERE t.run = ? AND t.number = ? ORDER BY t.place",
             (self.run.id, number),
         )
         return tuple(
-            Tuned(
-                number,
-                row["place"],
-                row["source"],
-                Verdict.from_json({**json.loads(row["verdict"]), "seconds": json.loads(row["seconds"])}),
-            )
+            Tuned(number, row["place"], row["source"], _verdict_of(row), foreseen_us=row["foreseen_us"])
             for row in rows.fetchall()
         )
 
@@ -275,6 +274,12 @@ def _keep_kernel(db: Connection, source: str) -> str | None:
     identity = hashlib.sha256(source.encode()).hexdigest()[:24]
     db.execute("INSERT OR IGNORE INTO kernels VALUES (?, ?)", (identity, source))
     return identity
+
+
+def _verdict_of(row: Row) -> Verdict | None:
+    """Of a row with `verdict` and `seconds`."""
+    data = json.loads(row["verdict"])
+    return data and Verdict.from_json({**data, "seconds": json.loads(row["seconds"])})
 
 
 def _grouped(db: Connection, query: str, run: str) -> dict[int, tuple[int, ...]]:

@@ -79,6 +79,10 @@ class CudaWorker:
         )
         return valid_verdict(timing, len(draws))
 
+    def foresee(self, description: Description, kernel: str, build: Callable[[], Build]) -> float | None:
+        """A real GPU's times need warm-up and repetitions, which is most of what judging costs there."""
+        return None
+
     def measure(self, problem: Problem, mine: CudaStage, theirs: CudaStage, kernel: str) -> Measured:
         """Both kernels on the same inputs, of which none comes twice; the results of every timed call are compared."""
         where = f"case {problem.bench_case.name}, timed"

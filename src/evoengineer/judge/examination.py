@@ -32,6 +32,7 @@ class Mode(StrEnum):
     RACES = "races"  # threads that touch the same memory without synchronisation
     REORDERED = "reordered"  # blocks in another order, and reads of memory that nobody has written
     BENCH = "bench"  # of everything a little, and timed
+    GLANCE = "glance"  # the blocks that are counted only: a time, and no results
     LOADING = "loading"  # what a library does before anybody calls it
 
 

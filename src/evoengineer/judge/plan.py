@@ -71,6 +71,13 @@ def timed_draws(problem: Problem, kernel: str, run_seed: int, count: int) -> tup
     )
 
 
+def glance_draw(problem: Problem, run_seed: int) -> PlannedDraw:
+    """What a kernel's time is foreseen on; the same for all of a run, so that they compare. No result is looked at."""
+    bench = problem.cases.index(problem.bench_case)
+    timed, _ = bench_distributions(problem.distributions)
+    return PlannedDraw(bench, timed, _seed(run_seed, "glance", bench), True)
+
+
 def bench_distributions(distributions: tuple[Distribution, ...]) -> tuple[Distribution, Distribution]:
     """What the bench case is timed on, and what else it must be right on; the same only if there is no other."""
     usual = [each for each in (Distribution.OWN, Distribution.NORMAL) if each in distributions]

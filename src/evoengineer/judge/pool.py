@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Self
+from typing import Self, TypeVar
 
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.building import build_sandboxed, refuse_inline
@@ -27,6 +28,8 @@ from evoengineer.kernel.build import Build
 from evoengineer.kernel.inline import Unreadable, in_one_file, is_inline
 from evoengineer.kernel.text import Kernel
 from evoengineer.problem.catalog import Description
+
+T = TypeVar("T")
 
 _BUILDS_AHEAD = 2  # for each worker
 
@@ -98,6 +101,12 @@ class JudgePool:
         self._start_build(kernel)
         return self._judges.submit(self._judge, kernel)
 
+    def foresee(self, source: str) -> Future[float | None]:
+        """Roughly what time the kernel would take; see `protocol.Foreseeing`."""
+        kernel = self._kernel(source)
+        self._start_build(kernel)
+        return self._judges.submit(self._foresee, kernel)
+
     def judge_baseline(self) -> Verdict:
         """The verdict on the problem's own baseline, whatever it is; in the calling thread."""
         kernel = self._baseline_kernel()
@@ -127,11 +136,14 @@ class JudgePool:
         return self._examine(kernel, Baseline(verdict, lambda: self._result(self._baseline_kernel())))
 
     def _examine(self, kernel: Kernel, baseline: Baseline | None) -> Verdict:
-        """A failure of the machine is no verdict: what it hit is judged again, once, before others hear of it."""
-        try:
-            return self._examine_once(kernel, baseline)
-        except EnvironmentFailure:
-            return self._examine_once(kernel, baseline)
+        return _again_if_disturbed(lambda: self._examine_once(kernel, baseline))
+
+    def _foresee(self, kernel: Kernel) -> float | None:
+        return _again_if_disturbed(lambda: self._foresee_once(kernel))
+
+    def _foresee_once(self, kernel: Kernel) -> float | None:
+        with self._workers.take() as worker:
+            return worker.foresee(self.description, kernel.id, lambda: self._result(kernel))
 
     def _valid_baseline(self) -> Verdict | None:
         path = self.description.problem.baseline
@@ -206,6 +218,14 @@ class JudgePool:
 
     def _signed(self, verdict: Verdict, kernel: Kernel, build: Build | None) -> Verdict:
         return signed(verdict, self.description, self.options, kernel.id, build)
+
+
+def _again_if_disturbed(act: Callable[[], T]) -> T:
+    """A failure of the machine says nothing of a kernel: what it hit is done again, once, before others hear of it."""
+    try:
+        return act()
+    except EnvironmentFailure:
+        return act()
 
 
 def signed(

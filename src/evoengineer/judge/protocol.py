@@ -42,6 +42,16 @@ class OnCluster(Protocol):
     def standing(self) -> Standing: ...
 
 
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A judge that can tell roughly what time a kernel would take, for less than judging it costs."""
+
+    def foresee(self, source: str) -> Future[float | None]:
+        """Microseconds, by the blocks that are counted alone: nothing is checked. For comparing kernels with one
+        another. None if the kernel does not come so far, or the device cannot tell."""
+        ...
+
+
 class Judge(Protocol):
     """Any number of submissions may be under way; each future ends with a result, never with an exception
     that the candidate caused."""

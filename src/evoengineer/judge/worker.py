@@ -14,16 +14,17 @@ from typing import Literal, Protocol
 
 from evoengineer.card.name import DeviceName
 from evoengineer.judge import integrity
-from evoengineer.judge.examination import examine
+from evoengineer.judge.examination import Mode, examine
 from evoengineer.judge.failures import Disturbed, Rejected, finding_rejection
 from evoengineer.judge.on_sim import SimulatedGpu
 from evoengineer.judge.options import JudgeOptions
-from evoengineer.judge.plan import PlannedDraw, plan_draws, secret_seed
+from evoengineer.judge.plan import PlannedDraw, glance_draw, plan_draws, secret_seed
 from evoengineer.judge.pytorch_estimate import estimate_of
 from evoengineer.judge.reference.client import ReferenceProcess
 from evoengineer.judge.verdict import Outcome, Timing, Verdict
 from evoengineer.kernel.build import Build
 from evoengineer.problem.catalog import Description
+from evoengineer.problem.model import Problem
 from evoengineer.sim.options import default_threads
 from evoengineer.sim.process.region import Region
 
@@ -56,6 +57,10 @@ class Worker(Protocol):
 
         Without a `baseline`, the kernel is the baseline, or there is none.
         """
+        ...
+
+    def foresee(self, description: Description, kernel: str, build: Callable[[], Build]) -> float | None:
+        """See `protocol.Foreseeing`."""
         ...
 
     def close(self) -> None: ...
@@ -120,6 +125,7 @@ class SimulatedWorker:
         self._options, self._run_seed = options, run_seed
         self._reference = ReferenceProcess(threads)
         self._gpu = SimulatedGpu(options, threads)
+        self._glance = 0  # the number of what times are foreseen on
 
     def close(self) -> None:
         self._reference.close()
@@ -155,6 +161,29 @@ class SimulatedWorker:
         if finding is not None:
             raise finding_rejection(finding, f"case {description.problem.bench_case.name}")
         return valid_verdict(timing, len(draws))
+
+    def foresee(self, description: Description, kernel: str, build: Callable[[], Build]) -> float | None:
+        """The candidate's process ends with this: what comes of judging it later depends on nothing that was done
+        here."""
+        problem = description.problem
+        case, where = problem.cases.index(problem.bench_case), f"case {problem.bench_case.name}, at a glance"
+        draw = self._glance_draw(problem)
+        try:
+            loaded = self._gpu.load(build().library, self._reference, description, self._run_seed, kernel)
+            with loaded as stage:
+                stage.put(case, self._reference.stage(draw), where)
+                _, region = stage.call(case, Mode.GLANCE, where)
+        except Rejected:
+            return None  # judging will say why
+        return region.busy_ns / 1e3
+
+    def _glance_draw(self, problem: Problem) -> int:
+        """Its number in the reference process, where it stays: it is the same for all kernels."""
+        self._reference.load(problem)
+        if not self._reference.has(self._glance):
+            draw = glance_draw(problem, self._run_seed)
+            self._glance = self._reference.prepare(draw.case, draw.distribution, draw.seed)
+        return self._glance
 
 
 def prepare(

@@ -28,7 +28,10 @@ def summary_text(summary: RunSummary, best_path: Path | None, best: Timing | Non
     functional, compiled = share(summary.valid, summary.trials), share(summary.compiled, summary.trials)
     lines.append(f"  validity  functional {functional}, compile {compiled}")
     if summary.tuned:
-        lines.append(f"  tuning    {summary.tuned} settings of knobs evaluated, apart from the trials")
+        given_up = f"; {summary.given_up} of them given up unjudged, as too slow" if summary.given_up else ""
+        lines.append(
+            f"  tuning    {summary.tuned} settings of knobs evaluated, apart from the trials{given_up}"
+        )
     if summary.attempts:
         failed = ", ".join(f"{kind} {count}" for kind, count in summary.attempts.most_common())
         lines.append(f"  failed calls, repeated and not charged  {failed}")

@@ -73,8 +73,11 @@ def settled_line(plan: Plan | None, settled: Settled, progress: Progress) -> str
 
 def tuned_line(tuned: Tuned) -> str:
     """What became of a setting, in one line."""
+    head = f"  tune {tuned.place:>3}  proposal {tuned.number}: "
+    if tuned.verdict is None:
+        return f"{head}given up unjudged, as too slow  {tuned.setting}"
+    head += str(tuned.verdict.outcome)
     timing = tuned.verdict.timing
-    head = f"  tune {tuned.place:>3}  proposal {tuned.number}: {tuned.verdict.outcome}"
     if timing is None:
         return f"{head}  {tuned.verdict.summary}"
     return f"{head}  {time_text(timing)}  {faster_text(timing)}  {tuned.setting}"

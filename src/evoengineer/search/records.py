@@ -164,8 +164,16 @@ class Tuned:
     number: int  # the proposal whose knobs were turned
     place: int  # 1…K
     source: str
-    verdict: Verdict
+    verdict: Verdict | None  # None if it was given up, as it could not win
     setting: str = ""  # what was turned, for people
+    foreseen_us: float | None = None  # then: the time that was foreseen
+
+    @property
+    def time_us(self) -> float | None:
+        """What the tuner learns; None of a setting that is not valid."""
+        if self.verdict is None:
+            return self.foreseen_us
+        return None if self.verdict.timing is None else self.verdict.timing.time_us
 
 
 @dataclass(frozen=True, slots=True)

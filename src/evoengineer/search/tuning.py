@@ -4,6 +4,10 @@ They are judged like every kernel and kept in the archive in a table of their ow
 figure of validity counts them. A tuning that was interrupted goes on where it stood. Settings are asked for in
 pairs, whatever the number of workers, so that a run with a seed is repeatable.
 
+A setting that cannot win is given up before it is judged: a judge that can foresee times (`judge.protocol`) is asked
+about it and about the best setting so far, and judges it only if it looks as fast. What is given up was compiled and
+run in part, so it counts as an evaluation.
+
 Promising are the fastest kernels that differ in more than their settings: the best with one size is not always the
 best with its own best size. One that has the same knobs as a faster one and takes as long is the same design in other
 words (a fallback's block size, an unrolled loop) and would be turned to the same times. Each gets a few evaluations,
@@ -16,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import inf
 
-from evoengineer.judge.protocol import Built, Judge
+from evoengineer.judge.protocol import Built, Foreseeing, Judge
 from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.syntax.knobs import knobs
 from evoengineer.propose.tuner import Tuner, changed_settings, skeleton
@@ -32,6 +37,7 @@ _MOST_REPEATED = (
 )
 _NEAR = 1.3  # times of promising kernels, over the best
 _AS_LONG = 1.01  # times of kernels with the same knobs that count as one
+_HOPELESS = 1.02  # foreseen times, over that of the best setting
 
 
 def promising(members: Iterable[Member], count: int) -> list[Member]:
@@ -91,7 +97,8 @@ def tune(
         _Contestant(member, families[skeleton(member.source)], seed, asked, journal.tunings(member.number))
         for member in promising(members, count)
     ]
-    times = _known_times(judge, contest)
+    known_times = _known_times(judge, contest)
+    outlook = _Outlook(judge)
     spent = repeated = 0
     while spent < count and repeated < _MOST_REPEATED * count and not stopped():
         able = [each for each in contest if not each.exhausted]
@@ -101,16 +108,37 @@ def tune(
         chosen = beginners[0] if beginners else min(able, key=lambda each: each.best.time_us)
         sources = chosen.tuner.ask(min(_AT_ONCE, count - spent))
         chosen.exhausted = not sources
-        found = _verdicts(judge, [source for source in sources if source not in chosen.earlier], times)
+        new = [source for source in sources if source not in chosen.earlier]
+        found = _evaluate(judge, outlook, new, chosen.best.source, known_times)
         for source in sources:
             result = found.get(source)
-            if isinstance(result, Verdict) or source in chosen.earlier:
+            if isinstance(result, str):
+                repeated += 1
+                chosen.tuner.tell(source, known_times[result])
+            else:
                 spent += 1
                 _settle(chosen, source, result, journal, on_tuned)
-            else:
-                repeated += 1
-                chosen.tuner.tell(source, times[result or ""])
     return min((each.best for each in contest), key=lambda each: each.time_us, default=None)
+
+
+class _Outlook:
+    """What can be said of a setting's chances before it is judged."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge if isinstance(judge, Foreseeing) else None
+        self._best = ""  # the text compared with last, and its foreseen time
+        self._best_us: float | None = None
+
+    def hopeless(self, sources: Iterable[str], best: str) -> dict[str, float]:
+        """The foreseen times of those that would be slower than the best setting."""
+        if self._judge is None:
+            return {}
+        under_way = {source: self._judge.foresee(source) for source in sources}
+        if under_way and self._best != best:
+            self._best, self._best_us = best, self._judge.foresee(best).result()
+        bar_us = inf if self._best_us is None else _HOPELESS * self._best_us
+        foreseen = {source: future.result() for source, future in under_way.items()}
+        return {source: us for source, us in foreseen.items() if us is not None and us > bar_us}
 
 
 def _known_times(judge: Judge, contest: Iterable[_Contestant]) -> dict[str, float | None]:
@@ -119,34 +147,33 @@ def _known_times(judge: Judge, contest: Iterable[_Contestant]) -> dict[str, floa
     for each in contest:
         times[judge.build(each.member.source).result().build] = each.member.time_us
         for tuned in each.earlier.values():
-            if tuned.verdict.build:
-                times[tuned.verdict.build] = _time_of(tuned.verdict)
+            verdict = tuned.verdict
+            build = verdict.build if verdict else judge.build(tuned.source).result().build
+            if build:
+                times[build] = tuned.time_us
     return times
-
-
-def _time_of(verdict: Verdict) -> float | None:
-    return None if verdict.timing is None else verdict.timing.time_us
 
 
 def _settle(
     chosen: _Contestant,
     source: str,
-    verdict: Verdict | str | None,
+    result: Verdict | float | None,
     journal: Journal,
     on_tuned: Callable[[Tuned], None],
 ) -> None:
+    """Keep what came of a setting, unless it is `earlier` than this session (None)."""
     chosen.place += 1
     tuned = chosen.earlier.get(source)
     if tuned is None:
-        assert isinstance(verdict, Verdict)
         turned = changed_settings(chosen.member.source, source)
         words = ", ".join(f"{name} = {value}" for name, value in turned.items())
-        tuned = Tuned(chosen.member.number, chosen.place, source, verdict, words)
+        verdict, foreseen_us = (result, None) if isinstance(result, Verdict) else (None, result)
+        tuned = Tuned(chosen.member.number, chosen.place, source, verdict, words, foreseen_us)
         journal.tuned(tuned)
         journal.flush()
-    timing = tuned.verdict.timing
-    chosen.tuner.tell(source, _time_of(tuned.verdict))
-    if timing is not None and timing.interval_us[1] < chosen.best.interval_us[0]:
+    chosen.tuner.tell(source, tuned.time_us)
+    timing = tuned.verdict and tuned.verdict.timing
+    if timing and timing.interval_us[1] < chosen.best.interval_us[0]:
         chosen.best = replace(
             chosen.best,
             source=source,
@@ -158,21 +185,27 @@ def _settle(
     on_tuned(tuned)
 
 
-def _verdicts(judge: Judge, sources: list[str], times: dict[str, float | None]) -> dict[str, Verdict | str]:
-    """Verdicts by text, or the machine code of a text whose time is known. Texts are compiled side by side first, and
-    those that compile alike are judged once. The new times are added."""
+def _evaluate(
+    judge: Judge, outlook: _Outlook, sources: list[str], best: str, known_times: dict[str, float | None]
+) -> dict[str, Verdict | float | str]:
+    """By text: its verdict, or the foreseen time of one that was given up, or the machine code of one whose time is
+    known. Texts are compiled side by side first, and those that compile alike are judged once. New times are added."""
     builds: list[Built] = [future.result() for future in [judge.build(source) for source in sources]]
-    found: dict[str, Verdict | str] = {}
-    under_way = {}
+    found: dict[str, Verdict | float | str] = {}
+    new: dict[str, str] = {}  # machine code by text
     for source, built in zip(sources, builds, strict=True):
         if built.verdict is not None:
             found[source] = built.verdict
-        elif built.build in times:
+        elif built.build in known_times or built.build in new.values():
             found[source] = built.build
         else:
-            times[built.build] = None
-            under_way[source] = built.build, judge.judge(source)
-    for source, (build, future) in under_way.items():
-        verdict = found[source] = future.result()
-        times[build] = _time_of(verdict)
+            new[source] = built.build
+    hopeless = outlook.hopeless(new, best)
+    under_way = {source: judge.judge(source) for source in new if source not in hopeless}
+    for source, build in new.items():
+        if source in hopeless:
+            found[source] = known_times[build] = hopeless[source]
+        else:
+            verdict = found[source] = under_way[source].result()
+            known_times[build] = None if verdict.timing is None else verdict.timing.time_us
     return found

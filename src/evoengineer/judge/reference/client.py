@@ -78,6 +78,7 @@ class ReferenceProcess:
         if self._loaded is not problem:
             self._request("load", path=str(problem.path), name=problem.name)
             self._loaded = problem
+            self._prepared.clear()
 
     def prepare(self, case: int, distribution: Distribution, seed: int) -> int:
         """Have a draw computed; its number at once, its failure when it is staged."""
@@ -86,6 +87,10 @@ class ReferenceProcess:
             "prepare", draw=draw, case=case, distribution=str(distribution), seed=seed
         )
         return draw
+
+    def has(self, draw: int) -> bool:
+        """Whether a draw is there, computed or soon to be."""
+        return draw in self._prepared
 
     def stage(self, draw: int) -> Staged:
         """A draw's inputs in the shared memory; waits until it has been computed."""
