@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -269,7 +270,9 @@ class Bodies:
         self.server.shutdown()
         self.server.server_close()
 
-    def ask(self, give_up: threading.Event | None = None, **options: object) -> tuple[Reply, list[Attempt]]:
+    def client(
+        self, give_up: threading.Event | None = None, **options: object
+    ) -> tuple[Endpoint, Request, list[Attempt]]:
         url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
         retry = RetryPolicy(attempts=2, first_seconds=0.01)
         values = {"base_url": url, "timeout_seconds": 30.0, "retry": retry, **options}
@@ -286,6 +289,10 @@ class Bodies:
             on_attempt=attempts.append,
             give_up=give_up or threading.Event(),
         )
+        return client, request, attempts
+
+    def ask(self, give_up: threading.Event | None = None, **options: object) -> tuple[Reply, list[Attempt]]:
+        client, request, attempts = self.client(give_up, **options)
         try:
             return client.propose(request), attempts
         finally:
@@ -362,6 +369,17 @@ def test_the_time_limit_holds_for_a_call_as_a_whole() -> None:
     with Bodies(body_of("x" * 10_000), piece=1, pause=0.05) as bodies, pytest.raises(ProposerError) as error:
         bodies.ask(timeout_seconds=0.4)
     assert "no whole answer within 0.4 s" in str(error.value)
+
+
+def test_half_an_answer_is_no_answer_when_the_time_is_up() -> None:
+    """On a busy machine the thread that reads was the first to see that the time was up, and handed on what it had."""
+    with Bodies(body_of("x" * 10_000), piece=1, pause=0.01) as bodies:
+        client, request, _ = bodies.client(timeout_seconds=0.1)
+        answers: SimpleQueue[str | Exception] = SimpleQueue()
+        client._exchange(request, answers)
+    failed = answers.get_nowait()
+    assert isinstance(failed, Exception)
+    assert "no whole answer within 0.1 s" in str(failed)
 
 
 def test_a_call_under_way_is_given_up_when_the_time_of_the_run_is_over() -> None:

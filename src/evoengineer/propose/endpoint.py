@@ -137,7 +137,7 @@ class Endpoint:
                 if request.give_up.is_set():
                     raise Stopped from None
                 if time.monotonic() - started >= limit:
-                    raise _failure(request, "timed_out", f"no whole answer within {limit:g} s") from None
+                    raise self._too_late(request) from None
         if isinstance(answer, Exception):
             raise answer
         return self._reply(request, answer, time.monotonic() - started)
@@ -182,8 +182,11 @@ class Endpoint:
                     limit = f"longer than {_MOST_BYTES // 2**20} MB, which is the most that is read"
                     raise _failure(request, "too_long", f"the answer is {limit}")
                 if time.monotonic() > deadline:
-                    break  # nobody waits for it any longer
+                    raise self._too_late(request)  # usually to nobody: who asked looks at the time, too
         return whole.decode("utf-8", "replace")
+
+    def _too_late(self, request: Request) -> _Failed:
+        return _failure(request, "timed_out", f"no whole answer within {self.options.timeout_seconds:g} s")
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         parameters: dict[str, Any] = {
