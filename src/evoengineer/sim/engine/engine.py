@@ -97,7 +97,7 @@ class Engine:
         """
         before, self.options = self.options, options
         if ("init" in options.checks) != ("init" in before.checks):
-            self.memory.track_initialised("init" in options.checks)
+            self.memory.track_initialised("init" in options.checks, options.noise)
         self._profiler = None
         ranges = (c.c_uint64 * (2 * len(options.inputs)))(*(word for each in options.inputs for word in each))
         load_runtime().rt_race_scope(
@@ -382,8 +382,10 @@ class Engine:
         request.flags |= abi.SAMPLED_ONLY
         request.chosen, request.chosen_count = (c.c_uint64 * len(blocks))(*blocks), len(blocks)
 
-    def _reversed(self) -> bool:
-        """Of a block the last warp comes first; of a grid the last block, unless blocks are named one by one."""
+    @property
+    def reversed(self) -> bool:
+        """Of a block the last warp comes first; of a grid the last block, unless blocks are named one by one; of what
+        nothing orders in several streams the last command."""
         order = self.options.block_order
         return order == "reversed" or (order == "drawn" and self.options.order_seed % 2 == 1)
 
@@ -439,7 +441,7 @@ class Engine:
             flags |= abi.CHECK_ACCESS
         flags |= abi.CHECK_RACE if "race" in self.options.checks and not self.options.spot_blocks else 0
         flags |= abi.CHECK_INIT if "init" in self.options.checks else 0
-        flags |= abi.REVERSED if self._reversed() else 0
+        flags |= abi.REVERSED if self.reversed else 0
         return flags
 
     def resident_blocks(self, kernel: KernelInfo, block: tuple[int, int, int], shared_bytes: int) -> int:
