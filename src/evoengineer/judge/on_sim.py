@@ -285,7 +285,7 @@ class SimulatedStage:
             block_order=_ORDERS.get(mode, "ascending"),
             order_seed=self._order_seed() if bench else 0,
             spot_blocks=_SPOT_BLOCKS if bench else 0,
-            inputs=self._inputs if bench else (),
+            inputs=self._inputs,
             # Where reads of memory that nobody wrote are looked for, results show by their pattern what is not there.
             noise=0 if mode is Mode.REORDERED else self._secret(f"noise {self._calls}"),
             sample_blocks=_SAMPLE_BLOCKS if bench else 0,
