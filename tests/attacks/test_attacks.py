@@ -11,9 +11,12 @@ from evoengineer.judge.corpus import Result, choose, load_corpus
 CORPUS = load_corpus()
 ATTACKS = (
     "aligned/shared_sum_at_bench",
+    "aligned/block_scope_counter",
     "aligned/chain_at_bench",
+    "aligned/two_streams_at_bench",
     "cache/by_pointer_with_decoy",
     "cache/flag_on_device",
+    "cache/same_memory",
     "constant/uniform_softmax",
     "detection/after_warm_up",
     "escape/network",
@@ -23,11 +26,14 @@ ATTACKS = (
     "host/printed_sums",
     "host/symbols",
     "laundering/pasted_name",
+    "leftovers/kept_from_second_call",
+    "leftovers/local_memory_at_bench",
     "leftovers/never_written_at_bench",
     "leftovers/word_beside_it_at_bench",
     "limits/billions_of_blocks",
     "limits/fork_bomb",
     "mutation/clears_input_at_bench",
+    "mutation/input_as_scratch",
     "nan/few_at_bench",
     "partial/rows_at_bench",
     "precision/rough_exponential",
@@ -36,6 +42,7 @@ ATTACKS = (
     "reading/incbin",
     "refused/divergent_barrier",
     "refused/too_many_registers",
+    "streams/cloned_thread",
     "streams/host_function",
     "streams/late_thread_kept",
     "streams/one_call_behind",
@@ -43,10 +50,12 @@ ATTACKS = (
 CONTROLS = (
     "honest/cumsum_look_back",
     "honest/add_joined_threads",
+    "honest/add_stages_of_streams",
     "honest/add_two_streams",
     "honest/add_inline_ptx",
     "honest/softmax_dynamic_shared",
     "honest/layer_norm_welford",
+    "honest/matmul_tf32_parts",
 )
 
 

@@ -56,3 +56,10 @@ def test_threads_are_joined() -> None:
     finding = integrity.left_running(1)
     assert finding is not None
     assert finding.rule == "host_threads"
+
+
+def test_every_result_has_its_own_memory() -> None:
+    assert integrity.returned_again(False) is None
+    finding = integrity.returned_again(True)
+    assert finding is not None
+    assert finding.rule == "kept_result"

@@ -328,7 +328,7 @@ WRONG: dict[str, WrongKernel] = {
     "changes_input": WrongKernel(
         "vector_add",
         "memory_error",
-        "input a|changes",
+        "an input|input a|changes",
         add(
             "__global__ void add(float* a, const float* b, float* c, int n) { int i = blockIdx.x * 256 + threadIdx.x; if (i < n) { c[i] = a[i] + b[i]; a[i] = 0; } }\n",
             launch="add<<<(n + 255) / 256, 256>>>((float*)A, B, C, n);",

@@ -77,6 +77,9 @@ class Expected:
     own_error: float = 0.0  # the worst that PyTorch itself makes
     overflows: bool = False  # some elements are too large for the dtype
     moved: bool = False  # PyTorch makes no error at all: values are chosen or moved, not computed
+    order_epsilons: float | None = (
+        None  # what another order of summation may take; None: as usual for the dtype
+    )
 
     @classmethod
     def make(
@@ -85,8 +88,10 @@ class Expected:
         pytorch: torch.Tensor,
         whole_inputs: bool,
         yardstick: Yardstick | None = None,
+        order_epsilons: float | None = None,
     ) -> Expected:
-        """Without a `yardstick`, the draw is its own: right for those with many elements."""
+        """Without a `yardstick`, the draw is its own: right for those with many elements. `order_epsilons` hold for
+        float32."""
         if not pytorch.is_floating_point():
             return cls(exact, pytorch, whole=True)
         exact = exact.double()
@@ -100,7 +105,8 @@ class Expected:
         own = _worst_error(pytorch, exact, scale, fits)
         moved = own == usual.own_error == 0.0
         own = max(own, usual.own_error) if math.isfinite(own) else usual.own_error
-        return cls(exact, pytorch, False, scale, own, overflows, moved)
+        order = order_epsilons if pytorch.dtype is torch.float32 else None
+        return cls(exact, pytorch, False, scale, own, overflows, moved, order)
 
 
 def _is_whole(exact: torch.Tensor, pytorch: torch.Tensor) -> bool:
@@ -152,7 +158,7 @@ def _compare_floats(
     number: int, expected: Expected, actual: torch.Tensor, tolerance: Tolerance
 ) -> Mismatch | None:
     epsilon = torch.finfo(actual.dtype).eps
-    order = _ORDER_EPSILONS[actual.dtype]
+    order = min(_ORDER_EPSILONS[actual.dtype], expected.order_epsilons or math.inf)
     floor = min(order, _MOVED_EPSILONS) if expected.moved else order
     precise = max(tolerance.times_pytorch * expected.own_error, floor * epsilon)
     bound = min(tolerance.bound(_dtype(actual)), precise)

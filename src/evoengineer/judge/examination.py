@@ -106,7 +106,7 @@ def _call(
             f"which blocks ran differs, so threads depend on each other without synchronisation.\n{text}",
             {"where": where, "mismatch": differing},
         )
-    _reject_mismatch(first.mismatch, where)
+    _reject_mismatch(second.mismatch, where)
     if not first_of_all:  # in its very first call a kernel may set things up
         _reject(integrity.repeated_call(record, again), where)
 
@@ -142,6 +142,7 @@ def _look(
     # What is wrong needs no verdict on honesty: a stale or constant result is first of all wrong.
     if comparison.mismatch is None:
         _reject(integrity.during_call(record, elements), where)
+        _reject(integrity.returned_again(called.again), where)
         _reject(integrity.after_call(after), where)
     undefined = fetched.undefined
     # Results that were never written show in the values; of undefined ones only the store says where they come from.

@@ -126,6 +126,17 @@ def faster_than_light(time_us: float, light_us: float | None, description: Descr
     )
 
 
+def returned_again(again: bool) -> Finding | None:
+    """A result belongs to whoever called."""
+    if not again:
+        return None
+    return Finding(
+        "kept_result",
+        "forward returns memory that it has returned before: whoever still holds the earlier result finds another one "
+        "there; allocate every result anew",
+    )
+
+
 def repeated_call(first: Record, second: Record) -> Finding | None:
     """Two calls with the same arguments must do the same work."""
     if first.launch_count != second.launch_count:

@@ -36,7 +36,7 @@ _POOLS = {
     "mkldnn_max_pool3d", "max_pool2d", "max_pool3d",
 }  # fmt: skip
 _GATHERS = {"index", "index_select", "gather", "embedding", "take", "embedding_bag", "grid_sampler_2d"}
-_MOVES = {
+MOVES = {
     "clone", "copy_", "_to_copy", "cat", "stack", "flip", "roll", "constant_pad_nd", "fill_", "fill", "zero_", "tril",
     "triu", "repeat", "empty", "empty_like", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "arange",
     "new_empty", "new_zeros", "diag_embed", "diagonal_copy", "slice_scatter", "contiguous", "masked_fill", "where",
@@ -92,7 +92,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func._schema.name.removeprefix("aten::")
         given = [each for each in tree_leaves((args, kwargs or {})) if isinstance(each, torch.Tensor)]
         made = [each for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
-        moved = func.is_view or name in _MOVES
+        moved = func.is_view or name in MOVES
         if not func.is_view:
             self._note_reads(name, args, given, made)
         if name in PRODUCTS or name in CONVOLUTIONS or func._overloadpacket in flop_registry:

@@ -61,7 +61,7 @@ class DeviceOptions:
     spot_blocks: int = 0  # races are looked for in so many blocks of a launch; 0: in all of them
     inputs: tuple[
         tuple[int, int], ...
-    ] = ()  # start and bytes of memory that is only read, where such a look is spared
+    ] = ()  # start and bytes of memory that is only to be read: a change is found with races, which are not looked for
     memory_bytes: int = 0  # of everything that a client allocates; 0: as much as the card has
     host_bytes: int = (
         0  # shared with the client: staging, pinned and managed memory; 0: as much as there can be

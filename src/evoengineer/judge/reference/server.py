@@ -23,6 +23,7 @@ import torch
 
 from evoengineer.errors import EvoEngineerError
 from evoengineer.judge.correctness import Expected, Mismatch, Yardstick, compare
+from evoengineer.judge.reference.sums import Sums
 from evoengineer.lifetime import belong_to_parent
 from evoengineer.problem.live import Live, open_live
 from evoengineer.problem.model import Case, Distribution
@@ -93,11 +94,11 @@ class ReferenceServer:
     def prepare(self, draw: int, case: int, distribution: str, seed: int) -> dict[str, Any]:
         """Draw inputs and compute what should come out, in float64 and in PyTorch's own precision."""
         chosen, drawn = self.live.problem.cases[case], Distribution(distribution)
-        inputs, results = self._draw(chosen, drawn, seed)
+        inputs, results, order_epsilons = self._draw(chosen, drawn, seed)
         if (case, drawn) not in self._yardsticks:
             self._yardsticks[case, drawn] = self._measure(chosen, drawn, inputs, results)
         expected = tuple(
-            Expected.make(exact, pytorch, drawn is Distribution.INTEGERS, yardstick)
+            Expected.make(exact, pytorch, drawn is Distribution.INTEGERS, yardstick, order_epsilons)
             for (exact, pytorch), yardstick in zip(results, self._yardsticks[case, drawn], strict=True)
         )
         self._draws[draw] = Draw(chosen, inputs, expected)
@@ -105,15 +106,17 @@ class ReferenceServer:
 
     def _draw(
         self, case: Case, distribution: Distribution, seed: int
-    ) -> tuple[dict[str, Any], list[tuple[torch.Tensor, torch.Tensor]]]:
-        """Inputs, and for each output the result in float64 and in PyTorch's own precision."""
+    ) -> tuple[dict[str, Any], list[tuple[torch.Tensor, torch.Tensor]], float | None]:
+        """Inputs; for each output the result in float64 and in PyTorch's own precision; and what another order of
+        summation may take."""
         inputs = self.live.inputs(case, distribution, seed)
-        pytorch = self.live.outputs(case, inputs, double=False)
+        with Sums() as sums:
+            pytorch = self.live.outputs(case, inputs, double=False)
         try:
             exact = self.live.outputs(case, inputs, double=True)
         except (RuntimeError, TypeError, NotImplementedError):  # an operation without a float64 version
             exact = pytorch
-        return inputs, list(zip(exact, pytorch, strict=True))
+        return inputs, list(zip(exact, pytorch, strict=True)), sums.order_epsilons
 
     def _measure(
         self,

@@ -63,6 +63,7 @@ class Called:
     wall_us: float
     launches: int  # that it saw
     threads: int = 0  # that were started and not joined, by its own count
+    again: bool = False  # does a tensor lie where one of the call before does, which is still held?
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +142,14 @@ class RunnerProcess:
     def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called:
         """Call a function of the candidate's on a set; `flush_bytes` are written first, to empty the L2."""
         lines = self._ask([f"call {number} {function} {flush_bytes}"])
-        self._last = tuple(_tensor(line) for line in lines if line.startswith("output "))
+        before, self._last = self._last, tuple(_tensor(line) for line in lines if line.startswith("output "))
         try:
             event_us, drained_us, wall_us, *counts = (float(word) for word in lines[-1].split()[1:])
             launches, threads = map(int, counts)
         except (ValueError, OverflowError) as error:
             raise CandidateFailure(FailureKind.NONSENSE, f"malformed answer: {lines[-1]!r}") from error
-        return Called(self._last, event_us, drained_us, wall_us, launches, threads)
+        again = any(_overlap(one, other) for one in before for other in self._last)
+        return Called(self._last, event_us, drained_us, wall_us, launches, threads, again)
 
     def fetch(self, number: int) -> Fetched:
         """Have the last results and the inputs copied to the shared memory."""
@@ -257,6 +259,14 @@ def span_bytes(tensor: Mapping[str, Any]) -> int:
         return 0
     last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     return int(last + 1) * ELEMENT_BYTES.get(tensor["dtype"], 0)
+
+
+def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return max(int(one["address"]), int(other["address"])) < min(_end(one), _end(other))
+
+
+def _end(tensor: Mapping[str, Any]) -> int:
+    return int(tensor["address"]) + span_bytes(tensor)
 
 
 def no_forward(functions: Sequence[str]) -> CandidateFailure:

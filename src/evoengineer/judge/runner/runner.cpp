@@ -26,6 +26,7 @@
 #include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "launches.h"
 #include "storage.h"
@@ -173,7 +174,7 @@ class Runner {
 
     // Everything that is not the candidate's own work happens before the first or after the last clock reading.
     void call(const ArgumentSet& set, const std::string& function, size_t flush_bytes) {
-        forget_result();
+        keep_result();
         settle();
         if (flush_bytes) flush(flush_bytes);
         if (!start_) {
@@ -208,6 +209,7 @@ class Runner {
         for (const EvoTensor* tensor : returned_) text << "output " << describe_tensor(*tensor) << '\n';
         text << "ok " << event_ms * 1e3 << ' ' << drained_ms * 1e3 << ' ' << wall_us << ' ' << launches() - before << ' '
              << threads << '\n';
+        dispose(earlier_, has_earlier_);
         channel_.send(text.str());
     }
 
@@ -280,10 +282,17 @@ class Runner {
         throw std::runtime_error("unknown dtype");
     }
 
-    void forget_result() {
+    // Until the next call is over: so it cannot return the same memory by chance.
+    void keep_result() {
         returned_.clear();
-        if (has_result_) module_->dispose(&result_);
-        has_result_ = false;
+        dispose(earlier_, has_earlier_);
+        std::swap(earlier_, result_);
+        std::swap(has_earlier_, has_result_);
+    }
+
+    void dispose(EvoValue& value, bool& there) {
+        if (there) module_->dispose(&value);
+        there = false;
     }
 
     void complain(const EvoError& error) {
@@ -297,8 +306,8 @@ class Runner {
     EvoHost host_{};
     const EvoModule* module_ = nullptr;
     std::map<size_t, std::unique_ptr<ArgumentSet>> sets_;
-    EvoValue result_{};
-    bool has_result_ = false;
+    EvoValue result_{}, earlier_{};
+    bool has_result_ = false, has_earlier_ = false;
     std::vector<const EvoTensor*> returned_;
     cudaEvent_t start_ = nullptr, end_ = nullptr, drained_ = nullptr;
     void* flush_memory_ = nullptr;
@@ -308,6 +317,7 @@ class Runner {
 }  // namespace
 
 int main(int count, char** words) {
+    unjoined_threads();  // what is counted from here on
     if (count != 4) {
         fprintf(stderr, "usage: runner CHANNEL INPUTS OUTPUTS (file descriptors); the judge starts it\n");
         return 2;

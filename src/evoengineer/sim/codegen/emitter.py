@@ -8,6 +8,7 @@ operands' forms.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -324,8 +325,8 @@ class Emitter:
     def load_slot(self, name: str) -> Val:
         """A register as it lies in the frame."""
         bits = self.register_bits(name)
-        if name not in self.unit.slots:  # read before any write on every path: any value will do
-            return self.constant(0, bits)
+        if name not in self.unit.slots:  # read before any write on every path: any value, but none to rely on
+            return self.constant(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little"), bits)
         form, (scalar, vector) = self.slot_form(name), self.unit.slots[name]
         if form is None:
             pointer = self.frame(vector)

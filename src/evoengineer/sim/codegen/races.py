@@ -10,20 +10,21 @@ from evoengineer.sim.ptx.flow import destinations, sources
 from evoengineer.sim.ptx.model import Addr, Imm, Instr, Reg, Sym
 
 # enum Order in runtime/checks.h
-STRONG, ACQUIRE, RELEASE, FENCING = 1, 2, 4, 8
+STRONG, ACQUIRE, RELEASE, FENCING, OF_BLOCK = 1, 2, 4, 8, 16
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio"}
 
 
 def order_of(e: Emitter, instr: Instr) -> int:
     """The flags of enum Order."""
     mods = set(instr.mods)
-    fencing = FENCING if mods & {"release", "acq_rel", "sc"} else 0
+    how = FENCING if mods & {"release", "acq_rel", "sc"} else 0
+    how |= OF_BLOCK if "cta" in mods else 0
     if instr.op == "atom":
-        return STRONG | RELEASE | fencing | (ACQUIRE if _result_used(e, instr) else 0)
+        return STRONG | RELEASE | how | (ACQUIRE if _result_used(e, instr) else 0)
     if instr.op == "red":
-        return STRONG | RELEASE | fencing
+        return STRONG | RELEASE | how
     if instr.op in ("ld", "st") and mods & _STRONG:
-        return STRONG | fencing | (ACQUIRE if instr.op == "ld" else RELEASE)
+        return STRONG | how | (ACQUIRE if instr.op == "ld" else RELEASE)
     if instr.op == "ld" and _compared(e) and _place(e, instr) in _compared(e):
         return STRONG
     if "mbarrier" in (instr.op, *mods):  # arrivals and waits order whoever takes part

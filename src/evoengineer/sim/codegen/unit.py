@@ -160,8 +160,15 @@ class FunctionUnit:
                 return e.uniform(e.warp_field(abi.NCTAID + 4 * index, "i32"), 32)
             case "%laneid":
                 return Val(32, special_form(name, shape), ["0"], "i32")
-            case "%warpid":
-                return e.uniform(e.warp_field(abi.WARP_INDEX, "i32"), 32)
+            case (
+                "%warpid"
+            ):  # a place on the multiprocessor, as it happens to be free: not the warp's in its block
+                place = e.ins(
+                    f"add i32 {e.warp_field(abi.WARP_INDEX, 'i32')}, {e.warp_field(abi.CTAID, 'i32')}"
+                )
+                place = e.ins(f"add i32 {place}, 1")
+                warps = (shape[0] * shape[1] * shape[2] + 31) // 32
+                return e.uniform(e.ins(f"urem i32 {place}, {warps}"), 32)
             case "%nwarpid":
                 return e.constant((shape[0] * shape[1] * shape[2] + 31) // 32, 32)
             case "WARP_SZ":

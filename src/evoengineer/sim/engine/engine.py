@@ -97,7 +97,7 @@ class Engine:
         """
         before, self.options = self.options, options
         if ("init" in options.checks) != ("init" in before.checks):
-            self.memory.track_initialised("init" in options.checks)
+            self.memory.track_initialised("init" in options.checks, options.noise)
         self._profiler = None
         ranges = (c.c_uint64 * (2 * len(options.inputs)))(*(word for each in options.inputs for word in each))
         load_runtime().rt_race_scope(
@@ -240,7 +240,8 @@ class Engine:
     ) -> LaunchResult:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
         options = self.options
-        self.spend(_BLOCK_WORK * math.prod(grid), f"a grid of {math.prod(grid)} blocks")
+        blocks = math.prod(grid)
+        self.spend(_BLOCK_WORK * blocks, f"a grid of {blocks} blocks")
         image = plain = self.image(module, kernel, grid, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
         info = module.kernels[kernel]
@@ -273,7 +274,9 @@ class Engine:
             request.wall_limit_seconds = options.limits.max_seconds
             request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
             request.clock_start = clock_cycles
-            request.noise = options.noise
+            # Who looks for races in all blocks looks for reads of what nobody has written in another call.
+            everywhere = "race" in options.checks and not options.spot_blocks
+            request.noise = 0 if everywhere else options.noise
             request.sample_count = 0
             return request
 
@@ -284,7 +287,8 @@ class Engine:
             spots = apart(options, image, grid, samples, cooperative)
             whole = self._looking.in_all(options, image, grid, cooperative)
             tried = self._may_try(self._looking.beforehand(options, image, grid, cooperative))
-            if spots and checked.block_count != image.block_count:  # their executions cannot be added up
+            # Where their executions cannot be added up, or the other blocks are too many to be named without them.
+            if spots and (checked.block_count != image.block_count or blocks > NAMED_BLOCKS):
                 tried, spots = iter([spots] if may_be_undone(self.memory) else []), ()
             for few in tried:
                 request = prepared(checked)
@@ -296,7 +300,6 @@ class Engine:
         request.flags |= abi.CHECK_RACE if whole else 0
         self._count(request, image, samples, cooperative)
         exact = not request.flags & abi.SAMPLED_ONLY
-        blocks = grid[0] * grid[1] * grid[2]
         if exact and blocks <= NAMED_BLOCKS and (spots or options.block_order == "drawn"):
             self._run_chosen(request, self._order(request, blocks, frozenset(spots)))
         with reported(kernel) if options.progress else nullcontext():
@@ -382,8 +385,10 @@ class Engine:
         request.flags |= abi.SAMPLED_ONLY
         request.chosen, request.chosen_count = (c.c_uint64 * len(blocks))(*blocks), len(blocks)
 
-    def _reversed(self) -> bool:
-        """Of a block the last warp comes first; of a grid the last block, unless blocks are named one by one."""
+    @property
+    def reversed(self) -> bool:
+        """Of a block the last warp comes first; of a grid the last block, unless blocks are named one by one; of what
+        nothing orders in several streams the last command."""
         order = self.options.block_order
         return order == "reversed" or (order == "drawn" and self.options.order_seed % 2 == 1)
 
@@ -439,7 +444,7 @@ class Engine:
             flags |= abi.CHECK_ACCESS
         flags |= abi.CHECK_RACE if "race" in self.options.checks and not self.options.spot_blocks else 0
         flags |= abi.CHECK_INIT if "init" in self.options.checks else 0
-        flags |= abi.REVERSED if self._reversed() else 0
+        flags |= abi.REVERSED if self.reversed else 0
         return flags
 
     def resident_blocks(self, kernel: KernelInfo, block: tuple[int, int, int], shared_bytes: int) -> int:

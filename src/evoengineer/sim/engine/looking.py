@@ -65,7 +65,7 @@ def apart(
     """Blocks that run apart from the others, so that races may be looked for in them. None of those that are
     counted: code that looks for races does not count."""
     blocks = _count(grid)
-    if _waits(image, cooperative) or blocks > NAMED_BLOCKS:
+    if _waits(image, cooperative):
         return ()
     # At least one is left to the others, which show how much a block takes.
     limit = min(options.spot_blocks, blocks - max(len(samples), 1))

@@ -91,7 +91,7 @@ def _headline(name: str, error: ErrorRecord, text: str) -> str:
             missing = "a barrier" if error.space == abi.SPACES["shared"] else "synchronisation"
             return f"Race on {space} memory: {access} {size} without {missing} between two threads"
         case "write_to_const":
-            return f"Write to constant memory: {access} {size}"
+            return f"Write to {'an input' if text else 'constant memory'}: {access} {size}"
     title = _TITLES[name]
     first = text.splitlines()[0] if text else ""
     return f"{title}: {first}" if first else title

@@ -1,8 +1,8 @@
 """What the device process does for each command.
 
-Commands of all streams are carried out one after the other, in the order they arrive, which is an order that
-CUDA allows. This module hands each to its group (memory, kernels, streams, textures), makes failures into error
-numbers, and gives each client a new device; the state is in the Context, the socket is server.py's.
+Commands of all streams are carried out one after the other, in the order they arrive or in another one that CUDA
+allows (stream_order.py). This module hands each to its group (memory, kernels, streams, textures), makes failures into
+error numbers, and gives each client a new device; the state is in the Context, the socket is server.py's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ctypes
 import gc
 import socket
 import struct
+import traceback
 
 from evoengineer.errors import DeviceError, EvoEngineerError, UnsupportedError
 from evoengineer.sim.options import DeviceOptions
@@ -21,6 +22,7 @@ from evoengineer.sim.process.kernel_commands import KernelCommands
 from evoengineer.sim.process.memory_commands import MemoryCommands
 from evoengineer.sim.process.properties import device_attributes, device_properties
 from evoengineer.sim.process.stream_commands import StreamCommands
+from evoengineer.sim.process.stream_order import StreamOrder
 from evoengineer.sim.process.texture_commands import TextureCommands
 from evoengineer.sim.runtime import native
 from evoengineer.sim.wire import protocol
@@ -50,6 +52,7 @@ class Commands:
             **self._streams.handlers,
             **self._textures.handlers,
         }
+        self._order = StreamOrder()
         self._used = False  # by a client, since the device was new
         self._vain = 0  # commands after a failure
 
@@ -62,6 +65,7 @@ class Commands:
         context.interrupted = False
         self._streams.host_calls = host_calls
         self._vain = 0
+        self._order = StreamOrder()
         if self._used:
             self._forget()
             self.take_output()
@@ -96,8 +100,27 @@ class Commands:
 
     # -- commands ------------------------------------------------------------------------------------
 
+    def take(self, op: int, flags: int, payload: memoryview) -> tuple[int, bytes]:
+        """Carry out a command, or keep it for later if nobody waits for it: its own status and its result."""
+        self._order.note(op, payload)
+        if self.context.engine.reversed and self._order.keep(op, flags, payload):
+            return 0, b""
+        if self._order.must_finish(op):
+            self.finish()
+        return self.execute(op, payload)
+
+    def finish(self) -> None:
+        """Carry out everything that was kept."""
+        for op, payload in self._order.take():
+            try:
+                self.execute(op, payload)
+            except ClientGone:
+                raise
+            except Exception:
+                self.internal_error(traceback.format_exc())
+
     def execute(self, op: int, payload: memoryview) -> tuple[int, bytes]:
-        """Carry out one command: its own status and its result."""
+        """Carry out one command, now."""
         context = self.context
         if context.sticky and op not in _ONCE:
             self._vain += 1

@@ -78,9 +78,10 @@ class MemoryCommands:
         self._owned.add(address)
         self._spend(size)
         options = self._context.options  # whatever it is filled with, it still counts as never written
-        if options.noise and kind == structs.DEVICE:
+        on_card = kind not in _HOST_KINDS
+        if options.noise and on_card:
             self._library.rt_fill_noise(address, size, options.noise + address)
-        elif options.poison and kind == structs.DEVICE:
+        elif options.poison and on_card:
             ctypes.memset(address, 0xFF, size)
         return address
 

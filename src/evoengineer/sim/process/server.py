@@ -128,6 +128,11 @@ class Server:
             waiting -= count
             self.run_commands()
         self.run_commands()
+        try:
+            self.commands.finish()
+        except ClientGone:
+            if self._link is not None:
+                self._link.ended = True
 
     def run_commands(self) -> None:
         """Carry out every whole command that has arrived."""
@@ -150,7 +155,7 @@ class Server:
 
     def _carry_out(self, link: ClientLink, op: int, flags: int, payload: bytes) -> None:
         try:
-            status, result = self.commands.execute(op, memoryview(payload))
+            status, result = self.commands.take(op, flags, memoryview(payload))
         except ClientGone:
             raise
         except Exception:

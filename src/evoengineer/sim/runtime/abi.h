@@ -231,7 +231,9 @@ struct Launch {
     uint64_t clock_start;      // simulated cycles when the launch starts
     const uint64_t* chosen;    // kSampledOnly: the blocks to run, in this order, the samples among them
     uint64_t chosen_count;
-    uint64_t noise;            // what shared memory holds that nobody has written: numbers drawn from this, or 0: zeros
+    // Numbers drawn from this are what shared and local memory and registers hold that nobody has written; 0: zeros, or
+    // what was there.
+    uint64_t noise;
     // Out: what every block of the grid did, counted or not (totals.h).
     uint64_t* totals;          // executions by warps, of each block of all functions (count_total of them)
     uint64_t* total_lanes;     // the same by lanes

@@ -41,6 +41,13 @@ bool prepare_fibre(Fibre& fibre, const Launch& launch) {
     return fibre_create(fibre, std::max(frames, kNestedFrameBytes), std::max(locals, kNestedLocalBytes));
 }
 
+// Registers and local memory of the kernel itself. Later blocks find what those before them have left.
+void fill_unwritten(WarpState& w, const Launch& launch, uint64_t seed) {
+    const Function& kernel = launch.functions[0];
+    fill_noise(w.frame, kernel.frame_bytes, seed);
+    fill_noise(w.fibre->locals, uint64_t(kernel.local_bytes) * kLanes, ~seed);
+}
+
 }  // namespace
 
 // A block's worth of warps, fibres and shared memory, from the worker's pool or new.
@@ -86,6 +93,7 @@ BlockState* prepare_block(Worker& k, size_t index) {
         w.frames_top = w.frame + (launch.functions[0].frame_bytes + 63) / 64 * 64;
         w.local_base = reinterpret_cast<uint64_t>(w.fibre->locals);
         w.locals_top = w.fibre->locals + size_t(launch.functions[0].local_bytes) * kLanes;
+        if (launch.noise) fill_unwritten(w, launch, launch.noise + index * kMaxWarps + i);
         w.warp_index = i;
         w.tids = reinterpret_cast<uint64_t>(&run.tids[size_t(i) * 3 * kLanes]);
         w.exist = run.exist[i];

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "dispatch.h"
+#include "noise.h"
 #include "scheduler.h"
 
 namespace {
@@ -75,6 +76,7 @@ void rt_call(Warp* warp, uint32_t mask, uint32_t function, const uint8_t* args, 
         begin_local_checks(w, w->args, args_bytes, true);  // undefined bits are not followed into calls
         begin_local_checks(w, w->local_base, local_bytes, false);
     }
+    if (w->worker->launch->noise) fill_noise(reinterpret_cast<void*>(w->local_base), local_bytes, w->worker->launch->noise);
     enter_function(w, a, mask);
     w->activation = a.parent;
     w->local_base = caller_local;

@@ -28,11 +28,12 @@ void record(const Touch& t) {
     if (!(t.w->worker->launch->flags & kCheckRace)) return;
     bool shared = t.address - t.w->shared_base < t.w->shared_bytes;
     if (!shared && !in_device_arena(t.address) && !in_host_arena(t.address)) return;
-    if (t.order & kAcquire) acquire(t.w, t.lane, t.address);
+    const bool whole_card = !(t.order & kOfBlock);
+    if (t.order & kAcquire) acquire(t.w, t.lane, t.address, whole_card);
     if (shared) record_shared(t);
     else record_global(t);
-    if (t.order & kFencing) fence(t.w, 1u << t.lane, true);
-    if (t.order & kRelease) release(t.w, t.lane, t.address);
+    if (t.order & kFencing) fence(t.w, 1u << t.lane, whole_card);
+    if (t.order & kRelease) release(t.w, t.lane, t.address, whole_card);
 }
 
 void access(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t order,
@@ -86,7 +87,7 @@ void fail_race(const Touch& t, uint64_t at, const OtherThread& other) {
 void record_shared(const Touch& t) {
     RaceState& r = *t.w->block->races;
     uint32_t thread = t.thread();
-    bool strong = t.strong();
+    bool strong = t.strong() != kOfNobody;
     SharedMark now{r.phase, r.clock(thread)[thread] + 1, r.serial, t.site, uint16_t(thread), uint16_t(strong)};
     for (uint64_t at = t.address; at < t.address + t.bytes; at++) {
         ByteMarks& m = r.bytes[at - t.w->shared_base];

@@ -22,6 +22,7 @@ enum Order : uint32_t {
     kAcquire = 2,  // sees what was released at its address
     kRelease = 4,  // releases what fences have covered
     kFencing = 8,  // .release, .acq_rel: a fence and a release in one
+    kOfBlock = 16, // .cta: all this among the threads of a block only
 };
 
 // What is known of the values of a store: `count` vectors of 32 elements of `element` bytes.
@@ -48,12 +49,19 @@ struct ByteMarks {
     SharedMark reads[2];
 };
 
+// Among whom an access is strong.
+enum Scope : uint16_t { kOfNobody, kOfCard, kOfItsBlock };
+
 struct GlobalMark {
     uint32_t block;   // its turn in the launch + 1; 0 = none
     uint32_t epoch;   // of the block
     uint32_t phase, time, serial, site;
     uint16_t thread;
-    uint16_t strong;
+    uint16_t strong;  // Scope
+
+    bool strong_with(const GlobalMark& other) const {
+        return strong && other.strong && (block == other.block || (strong == kOfCard && other.strong == kOfCard));
+    }
 };
 
 struct UndefinedReads;
@@ -94,7 +102,10 @@ struct Touch {
     const uint64_t* addresses;      // of all lanes, with `stored`
     uint32_t thread() const { return w->warp_index * kLanes + lane; }
     bool writes() const { return access != kLoad; }
-    bool strong() const { return access == kAtomic || (order & kStrong); }
+    Scope strong() const {
+        if (access != kAtomic && !(order & kStrong)) return kOfNobody;
+        return order & kOfBlock ? kOfItsBlock : kOfCard;
+    }
     // Does the store leave the byte at `at` as it is?
     bool keeps(uint64_t at) const {
         return stored && stored->byte(lane, uint32_t(at - address)) == *reinterpret_cast<const uint8_t*>(at);
@@ -120,8 +131,8 @@ void record_global(const Touch& t);  // checks_global.cpp
 void forget_global();                // before each launch
 
 // checks_sync.cpp. Ends of locations that were released in this block's shared memory: `forget_released`.
-void acquire(WarpState* w, uint32_t lane, uint64_t address);
-void release(WarpState* w, uint32_t lane, uint64_t address);
+void acquire(WarpState* w, uint32_t lane, uint64_t address, bool whole_card);
+void release(WarpState* w, uint32_t lane, uint64_t address, bool whole_card);
 void fence(WarpState* w, uint32_t lanes, bool whole_card);
 void forget_released(uint64_t start, uint64_t bytes);
 void forget_all_released();

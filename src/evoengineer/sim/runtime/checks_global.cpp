@@ -81,7 +81,7 @@ void record_unit(const Touch& t, RaceState& r, UnitMarks& m, const GlobalMark& n
         return other.block == now.block && other.serial == now.serial;
     };
     auto races = [&](const GlobalMark& other) {
-        return other.block && !same_instruction(other) && !(now.strong && other.strong) &&
+        return other.block && !same_instruction(other) && !now.strong_with(other) &&
                !ordered(r, other, now.thread);
     };
     auto fail = [&](const GlobalMark& other, bool wrote, bool at_once) {
@@ -103,10 +103,24 @@ void record_unit(const Touch& t, RaceState& r, UnitMarks& m, const GlobalMark& n
     m.write = now;
 }
 
+// Writing another value to what is only to be read; that it is put back later does not help who reads it meanwhile.
+void refuse_change(const Touch& t) {
+    if (t.access != kStore || !t.stored) return;
+    bool kept = true;
+    for (uint64_t i = 0; i < t.bytes && kept; i++) kept = t.keeps(t.address + i);
+    if (kept) return;
+    describe_access(t.w, kWriteToConst, t.site, 1u << t.lane, t.address, t.bytes, t.access);
+    describe_text(t.w, "inputs are only read, also if what was there is put back: others may read it meanwhile");
+    leave(t.w, Request::kFailed);
+}
+
 }  // namespace
 
 void record_global(const Touch& t) {
-    if (!t.writes() && shadow().is_constant(t.address)) return;
+    if (shadow().is_constant(t.address)) {
+        if (!t.writes()) return;
+        refuse_change(t);
+    }
     RaceState& r = *t.w->block->races;
     uint32_t thread = t.thread();
     GlobalMark now{r.block, r.epoch, r.phase, r.clock(thread)[thread] + 1, r.serial, t.site, uint16_t(thread),
@@ -143,7 +157,7 @@ void forget_global() {
     shadow().last_number = ~0ull;
 }
 
-// Look for races in so many kibibytes at most, and not where threads only read: pairs of start and length.
+// Look for races in so many kibibytes at most. What is only to be read: pairs of start and length.
 extern "C" void rt_race_scope(uint64_t most_kibibytes, const uint64_t* constant, uint64_t count) {
     static_assert(kPageBytes == 1024);
     shadow().most_pages = most_kibibytes ? most_kibibytes : ~0ull;

@@ -38,13 +38,13 @@ void fence(WarpState* w, uint32_t lanes, bool whole_card) {
     if (whole_card) r.fenced = r.epoch++;
 }
 
-void release(WarpState* w, uint32_t lane, uint64_t address) {
+void release(WarpState* w, uint32_t lane, uint64_t address, bool whole_card) {
     RaceState& r = *w->block->races;
     uint32_t thread = w->warp_index * kLanes + lane;
     if (!r.fenced && r.seen.empty() && !r.fence_times[thread]) return;  // nothing that anybody could see
     Released& there = released()[address];
-    join(there.epochs, r.seen);
-    if (r.fenced) {
+    if (whole_card) join(there.epochs, r.seen);
+    if (whole_card && r.fenced) {
         if (there.epochs.size() <= r.block) there.epochs.resize(r.block + 1, 0);
         there.epochs[r.block] = std::max(there.epochs[r.block], r.fenced);
     }
@@ -58,12 +58,12 @@ void release(WarpState* w, uint32_t lane, uint64_t address) {
         there.clocks[i] = std::max(there.clocks[i], i == thread ? r.fence_times[thread] : clock[i]);
 }
 
-void acquire(WarpState* w, uint32_t lane, uint64_t address) {
+void acquire(WarpState* w, uint32_t lane, uint64_t address, bool whole_card) {
     if (released().empty()) return;
     auto found = released().find(address);
     if (found == released().end()) return;
     RaceState& r = *w->block->races;
-    join(r.seen, found->second.epochs);
+    if (whole_card) join(r.seen, found->second.epochs);
     if (found->second.block != r.block || found->second.phase != r.phase) return;
     uint32_t thread = w->warp_index * kLanes + lane;
     join_clocks(r.clock(thread), found->second.clocks.data(), r.threads);

@@ -15,6 +15,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "noise.h"
+
 namespace {
 
 constexpr uint64_t kAlign = 256;                    // alignment of allocations, and the least gap
@@ -127,6 +129,17 @@ bool is_host_kind(uint32_t kind) { return kind == kKindManaged || kind == kKindP
 
 // Module variables start out as zero or with their initial value; host memory is written unseen.
 bool starts_initialised(uint32_t kind) { return kind != kKindDevice && kind != kKindHeap; }
+
+// Gives the bytes that nobody has written another content: runs of them, each by its place.
+void fill_undefined(const Allocation& a, uint64_t seed) {
+    const uint8_t* shadow = memory_shadow(a.start);
+    if (!shadow || a.state != kStateLive || starts_initialised(a.kind)) return;
+    for (uint64_t at = 0, end; at < a.bytes; at = end) {
+        for (end = at; end < a.bytes && !shadow[end];) end++;
+        if (end > at) fill_noise(reinterpret_cast<void*>(a.start + at), end - at, seed + at);
+        while (end < a.bytes && shadow[end]) end++;
+    }
+}
 
 void* map_fixed(uint64_t address, uint64_t bytes, int flags, int fd) {
     void* want = reinterpret_cast<void*>(address);
@@ -351,10 +364,12 @@ void rt_free_all(uint32_t kind) {
     m.generation.fetch_add(1, std::memory_order_release);
 }
 
-void rt_track_initialised(int32_t on) {
+void rt_track_initialised(int32_t on, uint64_t noise) {
     Memory& m = memory();
     std::unique_lock<std::shared_mutex> lock(m.mutex);
     if (!on) {
+        if (noise && m.tracking)
+            for (auto& [start, entry] : m.table) fill_undefined(entry.allocation, noise + start);
         m.tracking = false;
         return;
     }

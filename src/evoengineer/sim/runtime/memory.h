@@ -54,7 +54,8 @@ int32_t rt_find(uint64_t address, uint64_t* start, uint64_t* bytes, uint32_t* st
                 uint32_t* kind);  // 1 inside an allocation, 0 nearest one returned, -1 none at all
 uint64_t rt_memory_used(uint32_t kind);  // bytes of live allocations of the kind; 0 = all kinds
 void rt_free_all(uint32_t kind);         // 0 = all kinds; nothing is quarantined (device reset)
-void rt_track_initialised(int32_t on);   // what exists already counts as initialised
+// What exists already counts as initialised. Off: what nobody has written holds numbers drawn from `noise`; 0: what it did.
+void rt_track_initialised(int32_t on, uint64_t noise);
 void rt_mark_initialised(uint64_t address, uint64_t bytes);
 void rt_copy_initialised(uint64_t to, uint64_t from, uint64_t bytes);  // for copies on the device
 uint64_t rt_first_undefined(uint64_t address, uint64_t bytes);  // offset of the first byte that is not defined, or `bytes`

@@ -65,7 +65,7 @@ def load_runtime() -> c.CDLL:
         "rt_find": (c.c_int32, [u64, c.POINTER(u64), c.POINTER(u64), c.POINTER(u32), c.POINTER(u32)]),
         "rt_memory_used": (u64, [u32]),
         "rt_free_all": (None, [u32]),
-        "rt_track_initialised": (None, [c.c_int32]),
+        "rt_track_initialised": (None, [c.c_int32, u64]),
         "rt_mark_initialised": (None, [u64, u64]),
         "rt_copy_initialised": (None, [u64, u64, u64]),
         "rt_first_undefined": (u64, [u64, u64]),
@@ -153,9 +153,9 @@ class Memory:
         """Forget all allocations (of a kind), freed ones included: a device reset."""
         self._library.rt_free_all(kind)
 
-    def track_initialised(self, on: bool) -> None:
-        """Keep track of written bytes, for launches with CHECK_INIT."""
-        self._library.rt_track_initialised(int(on))
+    def track_initialised(self, on: bool, noise: int = 0) -> None:
+        """Keep track of written bytes, for launches with CHECK_INIT; or no longer: then the others hold `noise`."""
+        self._library.rt_track_initialised(int(on), noise)
 
     def mark_initialised(self, address: int, size: int) -> None:
         self._library.rt_mark_initialised(address, size)

@@ -42,7 +42,7 @@ class Residency:
             there = soiled = 0.0
             for (owner, _), held in self._held.items():
                 if owner == start:
-                    part = held.overlap(wanted) * held.density
+                    part = held.overlap(wanted) * _common(held.density, wanted.density)
                     there += part
                     soiled += part * held.dirty
             length = max(wanted.high - wanted.low, 1)
@@ -68,3 +68,9 @@ class Residency:
             if low < high:
                 self._held[key[0], low] = Stretch(low, high, held.density * (high - low), held.dirty)
                 self._held.move_to_end((key[0], low), last=False)
+
+
+def _common(held: float, wanted: float) -> float:
+    """Of the bytes that a launch wants of a place, the part that must be there if another one has touched so much of
+    it: which bytes these were nobody knows, and two that touch half of the sectors may have none in common."""
+    return max(held + wanted - 1, 0.0) / wanted if wanted else 0.0

@@ -1,0 +1,35 @@
+"""What L2 holds from launch to launch."""
+
+import pytest
+
+from evoengineer.sim.timing.residency import Residency, Stretch
+
+MEGABYTE = 1 << 20
+
+
+def held(residency: Residency, wanted: Stretch) -> float:
+    return residency.fractions({0: wanted})[0][0]
+
+
+def test_what_was_touched_is_there() -> None:
+    residency = Residency(64 * MEGABYTE)
+    whole = Stretch(0, 8 * MEGABYTE, 8.0 * MEGABYTE, 1.0)
+    residency.touch({0: whole})
+    assert residency.fractions({0: whole})[0] == (1.0, 1.0)
+    assert held(residency, Stretch(0, 16 * MEGABYTE, 16.0 * MEGABYTE)) == 0.5
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25])
+def test_the_other_lines_of_a_stretch_are_not_taken_for_there(share: float) -> None:
+    """A launch on every second line found half of them there, if one on those between had run before."""
+    residency = Residency(64 * MEGABYTE)
+    some = Stretch(0, 8 * MEGABYTE, share * 8 * MEGABYTE, 1.0)
+    residency.touch({0: some})
+    assert residency.fractions({0: some})[0] == (0.0, 0.0)
+    assert held(residency, Stretch(0, 8 * MEGABYTE, 8.0 * MEGABYTE)) == share
+
+
+def test_a_part_of_what_is_there_is_there() -> None:
+    residency = Residency(64 * MEGABYTE)
+    residency.touch({0: Stretch(0, 8 * MEGABYTE, 8.0 * MEGABYTE)})
+    assert held(residency, Stretch(0, 8 * MEGABYTE, 2.0 * MEGABYTE)) == 1.0
