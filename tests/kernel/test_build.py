@@ -378,6 +378,14 @@ def test_half_operators_are_on_unless_the_problem_or_the_text_says_otherwise() -
     assert built("// half-operators: on\n" + HALVES, half_operators=False).resources
 
 
+def test_lambdas_may_be_made_for_the_device() -> None:
+    assert built(
+        """template <typename F> __global__ void each(F f) { f(threadIdx.x); }
+        void run(float* x, float by) { each<<<1, 32>>>([=] __device__(int i) { x[i] *= by; }); }
+        """
+    ).resources
+
+
 def test_sized_integers_need_no_header() -> None:
     assert built(
         "__global__ void k(float* x) { if (((uintptr_t)x & 15) == 0) x[0] = (uint8_t)1; }\n"

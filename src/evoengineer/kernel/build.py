@@ -28,7 +28,7 @@ from evoengineer.kernel.program import REMOVED_CALLS
 from evoengineer.kernel.resources import KernelResources, parse_resources
 from evoengineer.kernel.steps import MODULE_ID, Steps, nvcc_steps
 from evoengineer.kernel.support import header_folders, headers_digest, support_archive
-from evoengineer.kernel.text import NO_HALF_OPERATORS, Kernel, with_half_operators
+from evoengineer.kernel.text import EXTENDED_LAMBDA, NO_HALF_OPERATORS, Kernel, with_half_operators
 from evoengineer.kernel.words import needs_of
 from evoengineer.sim.timing.ptxas import OPTIONS, keep_assembly
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
@@ -39,7 +39,8 @@ from evoengineer.toolchain.toolkit import Toolkit, toolchain_digest, toolkit_of
 Target = Literal["sim", "cuda"]
 FailedOutcome = Literal["forbidden", "compile_error", "timed_out"]
 
-_TORCH_FLAGS = ("--expt-relaxed-constexpr",)  # that torch.utils.cpp_extension gives to nvcc, too
+# What torch.utils.cpp_extension gives to nvcc, and what those add who write `[] __device__ (…)`, as an export does.
+_TORCH_FLAGS = ("--expt-relaxed-constexpr", EXTENDED_LAMBDA)
 _WITHOUT_SPECIAL_FUNCTIONS = "-D_GLIBCXX_BITS_SPECFUN_H"  # a fifth of a small kernel's build
 _RECORD, _RECORD_VERSION = "build.json", "7"  # changes with what is kept, identities included
 _BUILDS = Folders("builds")

@@ -21,6 +21,8 @@ NO_HALF_OPERATORS = tuple(f"-D{name}" for name in _SWITCHES)
 """What PyTorch's build gives to nvcc: `a * b` on __half is an error then."""
 HALF_OPERATORS = tuple(f"-U{name}" for name in _SWITCHES)
 """What takes that back."""
+EXTENDED_LAMBDA = "--extended-lambda"
+"""What nvcc wants to be told before it takes `[] __device__ (…)`."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from evoengineer.errors import ToolchainError
 from evoengineer.files import scratch_folder
-from evoengineer.kernel.text import NO_HALF_OPERATORS, uses_half_operators
+from evoengineer.kernel.text import EXTENDED_LAMBDA, NO_HALF_OPERATORS, uses_half_operators
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
 
 SM = 89
@@ -61,7 +61,8 @@ def torch_command(
     include = torch_include()
     return [
         *(str(toolchain.nvcc), *toolchain.flags, "-gencode", f"arch=compute_{sm},code=sm_{sm}"),
-        *("-c", "-O2", "-std=c++20", "--expt-relaxed-constexpr", "-Xcompiler", "-fPIC"),
+        *("-c", "-O2", "-std=c++20", "--expt-relaxed-constexpr", EXTENDED_LAMBDA),
+        *("-Xcompiler", "-fPIC"),
         "-DTORCH_EXTENSION_NAME=kernel",
         *(() if half_operators else NO_HALF_OPERATORS),
         *(f"-I{include}", f"-I{include / 'torch/csrc/api/include'}"),

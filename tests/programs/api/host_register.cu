@@ -53,5 +53,16 @@ int main() {
     for (int v : data) EXPECT_EQ(v, 5);
     CHECK(cudaHostUnregister(data.data()));
     CHECK(cudaFree(d));
+
+    // A stack may be registered, this function's frame and those of the calls included.
+    int local[300];
+    for (int& v : local) v = 6;
+    CHECK(cudaHostRegister(local, sizeof local, cudaHostRegisterMapped));
+    CHECK(cudaHostGetDevicePointer(&device, local, 0));
+    increment<<<2, 256>>>(device, 300);
+    CHECK(cudaDeviceSynchronize());
+    for (int v : local) EXPECT_EQ(v, 7);
+    CHECK(cudaHostUnregister(local));
+    for (int v : local) EXPECT_EQ(v, 7);
     return pass();
 }

@@ -58,6 +58,7 @@ HANDLERS: dict[str, Handler] = {
     "membar": sync.fence, "fence": sync.fence, "cp": sync.copy_async, "mbarrier": sync.mbarrier,
     "prefetch": sync.nothing, "prefetchu": sync.nothing, "discard": sync.nothing, "applypriority": sync.nothing,
     "createpolicy": sync.nothing, "pmevent": sync.nothing, "griddepcontrol": sync.nothing,
+    "setmaxnreg": sync.nothing,
     "shfl": warp.shfl, "vote": warp.vote, "match": warp.match_, "redux": warp.redux, "elect": warp.elect,
     "activemask": warp.activemask, "nanosleep": warp.nanosleep, "bar": warp.warp_barrier, "barrier": warp.warp_barrier,
     "mma": warp.mma, "wmma": warp.wmma, "ldmatrix": warp.ldmatrix,

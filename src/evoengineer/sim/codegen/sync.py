@@ -58,7 +58,7 @@ def fence(e: Emitter, instr: Instr) -> None:
 
 
 def nothing(e: Emitter, instr: Instr) -> None:
-    """prefetch, discard …: hints."""
+    """prefetch, discard, setmaxnreg …: hints."""
 
 
 def copy_async(e: Emitter, instr: Instr) -> None:
@@ -174,6 +174,9 @@ def mbarrier(e: Emitter, instr: Instr) -> None:
         e.call("void", "rt_mbarrier_init", [*head, where, ("ptr", e.spill(e.read(instr.args[1], 32)))])
     elif "inval" in mods:
         e.call("void", "rt_mbarrier_inval", [*head, where])
+    elif mods[0] in ("expect_tx", "complete_tx"):
+        count = ("ptr", e.spill(e.read(instr.args[1], 32)))
+        e.call("void", "rt_mbarrier_tx", [*head, where, count, ("i32", str(int("complete_tx" in mods)))])
     elif "test_wait" in mods or "try_wait" in mods:
         parity = "parity" in mods
         state = e.read(instr.args[place + 1], 32 if parity else 64)

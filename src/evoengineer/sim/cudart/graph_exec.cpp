@@ -16,6 +16,7 @@ int instantiate(cudaGraphExec_t* result, cudaGraph_t graph, unsigned long long f
     if (!ordered(graph, &order)) return cudaErrorInvalidValue;  // a cycle
     GraphExec* exec = new GraphExec;
     exec->flags = flags;
+    exec->user_objects = graph->user_objects;
     for (GraphNode* node : order) {
         Work work = node->work;
         if (work.kind == WorkKind::kGraph) work.graph = clone_graph(work.graph);

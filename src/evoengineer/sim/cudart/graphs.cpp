@@ -65,6 +65,7 @@ bool ordered(const Graph* graph, std::vector<GraphNode*>* order) {
 
 Graph* clone_graph(const Graph* graph) {
     Graph* copy = new_graph();
+    copy->user_objects = graph->user_objects;
     std::map<const GraphNode*, GraphNode*> twin;
     for (auto& node : graph->nodes) {
         GraphNode* made = add_node(copy, node->work, {});

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "streams.h"
+#include "user_objects.h"
 
 struct GraphNode {
     Graph* graph;
@@ -15,12 +16,14 @@ struct GraphNode {
 struct Graph {
     std::vector<std::unique_ptr<GraphNode>> nodes;  // in order of creation
     std::vector<void*> allocations;                 // of memory allocation nodes
+    std::vector<UserReference> user_objects;
 };
 
 struct GraphExec {
     struct Step { Work work; GraphNode* node; bool enabled; };
     std::vector<Step> steps;  // in an order that respects the dependencies
     unsigned long long flags;
+    std::vector<UserReference> user_objects;
 };
 
 bool is_graph(const Graph* graph);

@@ -3,7 +3,10 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
+
+#include <memory>
 
 namespace {
 
@@ -36,6 +39,41 @@ const Registered* find_registered(uint64_t address, uint64_t* start) {
 }
 
 constexpr size_t kPitchAlignment = 512;
+
+// Puts the memory at `from` in the place of a program's pages, with what these hold. The pages may be the caller's own
+// stack, which must not change between the copy and the exchange: both are done on a stack of our own.
+struct Exchange {
+    void *pages, *from;
+    size_t bytes, old_bytes;  // mremap with old size 0 makes a second mapping of shared pages
+    bool done;
+    ucontext_t caller, own;
+};
+
+void exchange_on_own_stack(unsigned high, unsigned low) {
+    auto* e = reinterpret_cast<Exchange*>(uint64_t(high) << 32 | low);
+    memcpy(e->from, e->pages, e->bytes);
+    e->done = mremap(e->from, e->old_bytes, e->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, e->pages) == e->pages;
+}
+
+bool exchange_pages(void* pages, size_t bytes, void* from, size_t old_bytes) {
+    constexpr size_t kStackBytes = 64 << 10, kRoomBelow = 1 << 20;
+    char here;
+    // The kernel lets a stack grow from its lowest page: that must not be one of those which leave it.
+    if (pages <= &here && &here < static_cast<char*>(pages) + bytes)
+        *(static_cast<volatile char*>(pages) - kRoomBelow) = 0;
+    auto e = std::make_unique<Exchange>();
+    *e = {pages, from, bytes, old_bytes, false, {}, {}};
+    auto stack = std::make_unique<char[]>(kStackBytes);
+    getcontext(&e->own);
+    e->own.uc_stack.ss_sp = stack.get();
+    e->own.uc_stack.ss_size = kStackBytes;
+    e->own.uc_link = &e->caller;
+    auto address = reinterpret_cast<uint64_t>(e.get());
+    makecontext(&e->own, reinterpret_cast<void (*)()>(exchange_on_own_stack), 2, unsigned(address >> 32),
+                unsigned(address));
+    swapcontext(&e->caller, &e->own);
+    return e->done;
+}
 
 }  // namespace
 
@@ -191,10 +229,7 @@ API cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
     uint64_t shared = result[0];  // where both processes see the pages, inside the shared arena
     uint64_t alias = result[1];   // the same address as ours when the device process could map it there
     void* pages = reinterpret_cast<void*>(first);
-    memcpy(reinterpret_cast<void*>(shared), pages, last - first);
-    // mremap with old size 0 makes a second mapping of the same shared pages.
-    void* moved = mremap(reinterpret_cast<void*>(shared), 0, last - first, MREMAP_MAYMOVE | MREMAP_FIXED, pages);
-    if (moved != pages) return done(cudaErrorInvalidValue);
+    if (!exchange_pages(pages, last - first, reinterpret_cast<void*>(shared), 0)) return done(cudaErrorInvalidValue);
     alias += address - first;
     memory().registered[address] = {bytes, alias, first, last - first, flags};
     memory().allocations[alias] = {bytes, kPinnedMemory, flags, true, false};  // the device's view of it
@@ -209,9 +244,7 @@ API cudaError_t cudaHostUnregister(void* pointer) {
     if (int status = synchronize()) return done(status);
     void* copy = mmap(nullptr, r.page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED) return done(cudaErrorMemoryAllocation);
-    void* pages = reinterpret_cast<void*>(r.page_start);
-    memcpy(copy, pages, r.page_bytes);
-    mremap(copy, r.page_bytes, r.page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pages);
+    exchange_pages(reinterpret_cast<void*>(r.page_start), r.page_bytes, copy, r.page_bytes);
     memory().allocations.erase(r.alias);
     memory().registered.erase(found);
     return done(call(kHostUnregister, AddressBody{r.page_start}));
