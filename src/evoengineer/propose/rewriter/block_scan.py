@@ -26,7 +26,7 @@ from evoengineer.propose.rewriter.tile import analysed
 from evoengineer.propose.rewriter.widening import Loop, counted
 from evoengineer.propose.syntax.addresses import has_unit_stride
 from evoengineer.propose.syntax.dependence import is_load, statements_of, target_of
-from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
+from evoengineer.propose.syntax.kernels import Kernel, fresh_name
 from evoengineer.propose.syntax.nest import nest_of
 from evoengineer.propose.syntax.reductions import combination
 from evoengineer.propose.syntax.tree import (
@@ -58,7 +58,7 @@ class BlockScan:
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        for kernel in kernels(source):
+        for kernel in task.open(source):
             for threads in _THREADS:
                 try:
                     yield Change(f"{threads} threads per row", _Printer(source, kernel).text(threads))

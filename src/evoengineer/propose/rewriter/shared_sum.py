@@ -27,7 +27,7 @@ from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import is_load, is_target, statements_of, target_of
 from evoengineer.propose.syntax.folds import Fold, folds
 from evoengineer.propose.syntax.host import host_values
-from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
+from evoengineer.propose.syntax.kernels import Kernel, fresh_name
 from evoengineer.propose.syntax.nest import nest_of
 from evoengineer.propose.syntax.reductions import squeezed
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, identifiers, text, walk
@@ -55,7 +55,7 @@ class SharedSum:
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        found = [change for kernel in kernels(source) for change in _of(source, kernel, task)]
+        found = [change for kernel in task.open(source) for change in _of(source, kernel, task)]
         ranked = [(place * random.uniform(0.5, 1.5), change) for place, change in enumerate(found)]
         for _, change in sorted(ranked, key=lambda each: each[0]):
             yield change

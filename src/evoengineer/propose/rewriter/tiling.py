@@ -43,7 +43,7 @@ class Tiling:
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         """Every kernel that can be tiled is tiled at once: a text with two is not held back by the other."""
         source = unstaged(source)
-        streams = {kernel.name: _ways(source, kernel.name, task, random) for kernel in kernels(source)}
+        streams = {kernel.name: _ways(source, kernel.name, task, random) for kernel in task.open(source)}
         latest: dict[str, Schedule] = {}
         while streams:
             written, words = source, []

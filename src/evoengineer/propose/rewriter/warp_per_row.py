@@ -28,7 +28,7 @@ from evoengineer.propose.syntax.dependence import dependence, is_load, target_of
 from evoengineer.propose.syntax.folds import LEAVING, folds
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.host import host_values
-from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
+from evoengineer.propose.syntax.kernels import Kernel, fresh_name
 from evoengineer.propose.syntax.nest import nest_of
 from evoengineer.propose.syntax.reductions import squeezed
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
@@ -51,7 +51,7 @@ class WarpPerRow:
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        for kernel in kernels(source):
+        for kernel in task.open(source):
             ways = [("a warp per row", 128, True), ("a block per row", 256, False)]
             if _rows(source, kernel, task) * 2 <= _FEW_ROWS:
                 ways.reverse()

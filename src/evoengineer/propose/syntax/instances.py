@@ -156,13 +156,12 @@ def _known_everywhere(value: str, launch: Node) -> str:
         elif node.type == "parameter_declaration":
             local |= {text(each): "" for each in walk(node) if each.type == "identifier"}
     for _ in local:
-        names = {name for name in re.findall(r"[A-Za-z_]\w*", value) if name in local}
-        if not names:
-            return value
-        if not all(local[name] for name in names):
+        name = next((each for each in re.findall(r"[A-Za-z_]\w*", value) if each in local), "")
+        if not name or not local[name]:
             break
-        value = re.sub(r"[A-Za-z_]\w*", lambda match: f"({local[match[0]]})" if match[0] in names else match[0], value)
-        value = value[1:-1] if re.fullmatch(r"\(\w+\)", value) else value
+        value = local[name] if value == name else re.sub(rf"\b{name}\b", f"({local[name]})", value)
+    if not any(each in local for each in re.findall(r"[A-Za-z_]\w*", value)):
+        return value
     raise NotUnderstood(f"the template argument {value}")
 
 
