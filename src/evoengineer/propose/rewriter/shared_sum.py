@@ -33,6 +33,7 @@ from evoengineer.propose.syntax.reductions import squeezed
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, identifiers, text, walk
 
 _WARP = 32
+_SECTOR = 8  # neighbours that are read at once
 _ENOUGH = 1 << 17  # outputs that fill a card by themselves
 _SHORT = 64  # iterations that are not worth sharing
 _BLOCKS = 4  # for every multiprocessor
@@ -71,12 +72,19 @@ def _of(source: str, kernel: Kernel, task: Task) -> Iterator[Change]:
     if outputs >= _ENOUGH or 0 < iterations < _SHORT:
         return
     multiprocessors = task.multiprocessors or _USUAL_MULTIPROCESSORS
-    for across in (_WARP, 1) if shape.reads_across() else (1, _WARP):
+    # Blocks cannot share a sum that another one needs: fewer outputs per block, as few as fill a sector, make more.
+    alone = len(shape.foldings) > 1
+    together = (_SECTOR, _WARP) if alone and outputs < _WARP * multiprocessors else (_WARP,)
+    for across in (*together, 1) if shape.reads_across() else (1, *together):
         for threads in _THREADS:
             blocks = -(-outputs // across) or multiprocessors
             lanes = threads // across
             parts = 1
-            while blocks * parts * 2 <= _BLOCKS * multiprocessors and iterations >= lanes * parts * 2 * _EACH:
+            while (
+                not alone
+                and blocks * parts * 2 <= _BLOCKS * multiprocessors
+                and iterations >= lanes * parts * 2 * _EACH
+            ):
                 parts *= 2
             for count in dict.fromkeys((parts, max(1, parts // 4))):
                 words = (
