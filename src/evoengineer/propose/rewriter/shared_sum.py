@@ -136,7 +136,10 @@ class _Shape:
         self._require_no_reuse()
 
     def _require_no_reuse(self) -> None:
-        """Where outputs share what they load, it pays more to compute several in a thread."""
+        """Where outputs share what they load, it pays more to compute several in a thread; along one dimension there
+        is nothing to gain from that."""
+        if len(self.nest.dims) == 1:
+            return
         dims = frozenset(dim.name for dim in self.nest.dims)
         for each in self.foldings:
             loads = [node for node in walk(each.body) if is_load(node) and not is_target(node)]

@@ -34,7 +34,7 @@ _PURE = frozenset({
     "__sinf", "__cosf", "__fdividef", "__float2half", "__half2float", "__float2bfloat16",
     "__bfloat162float", "__hadd", "__hmul", "__hfma", "lrintf", "copysignf", "isnan", "isinf", "__dp4a",
     "float", "int", "double", "int64_t", "long", "unsigned", "__int2float_rn", "__float2int_rn", "half",
-    "__half",
+    "__half", "make_float2", "make_float4",
 })  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from evoengineer.propose.syntax.tree import (
     operator,
     replacing,
     stripped,
+    terms,
     text,
     walk,
 )
@@ -213,3 +214,97 @@ def skipping(node: Node) -> Iterator[Edit]:
         return
     condition = text(stripped(named(field(node, "condition"))[0]))
     yield replacing(node, f"if (!({condition})) continue;\n" + "\n".join(text(each) for each in statements))
+
+
+def remainders(node: Node) -> Iterator[Edit]:
+    """`i = k / m; j = k - i * m` → `j = k % m`."""
+    if node.type != "init_declarator" or field(node, "declarator").type != "identifier":
+        return
+    value = stripped(field(node, "value"))
+    if value.type != "binary_expression" or operator(value) != "-":
+        return
+    whole, factors = stripped(field(value, "left")), terms(field(value, "right"), "*")
+    if whole.type != "identifier" or len(factors) != 2:
+        return
+    for quotient, divisor in (factors, factors[::-1]):
+        found = _value_of(quotient, whole, node)
+        if found is None or found.type != "binary_expression" or operator(found) != "/":
+            continue
+        parts = [text(stripped(field(found, side))) for side in ("left", "right")]
+        if parts == [text(whole), text(divisor)] and divisor.type in ("identifier", "number_literal"):
+            yield replacing(field(node, "value"), f"{text(whole)} % {text(divisor)}")
+            return
+
+
+def _value_of(name: Node, whole: Node, place: Node) -> Node | None:
+    """What a local variable that nobody changes was declared as, before this place and where `whole` still is what it
+    was."""
+    scope = place
+    while scope.parent is not None and scope.type != "function_definition":
+        scope = scope.parent
+    declared = None
+    for node in walk(scope):
+        target = target_of(node)
+        if target is not None and text(target) == text(name):
+            return None
+        if target is not None and text(target) == text(whole) and node.end_byte <= place.start_byte:
+            declared = None
+        if (
+            node.type == "init_declarator"
+            and text(field(node, "declarator")) == text(name)
+            and node.end_byte <= place.start_byte
+        ):
+            declared = stripped(field(node, "value"))
+    return declared
+
+
+_UPPER = {"&&": ("<", ">"), "||": (">=", "<=")}
+
+
+def bounds_first(node: Node) -> Iterator[Edit]:
+    """`if (i >= 1 && i < n) { … }` → `if (i < n) { if (i >= 1) { … } }`, and the same where the others return: a
+    bound of the outputs by itself, and a test that is left to the computation."""
+    block = node.parent
+    if (
+        node.type != "if_statement"
+        or node.child_by_field_name("alternative") is not None
+        or block is None
+        or block.type != "compound_statement"
+        or block.parent is None
+        or block.parent.type != "function_definition"
+    ):
+        return
+    condition, inner = stripped(named(field(node, "condition"))[0]), field(node, "consequence")
+    leaves = text(inner).replace(" ", "").replace("\n", "") in ("return;", "{return;}")
+    sign = "||" if leaves else "&&"
+    if not leaves and named(block)[-1] != node:
+        return
+    bounds, others = [], []
+    for term in terms(condition, sign):
+        (bounds if _is_upper_bound(term, sign) else others).append(term)
+    if not bounds or not others or any(not _is_lower_bound(each, sign) for each in others):
+        return
+    first, rest = (f" {sign} ".join(text(each) for each in part) for part in (bounds, others))
+    if not leaves:
+        yield replacing(node, f"if ({first}) {{ if ({rest}) {text(inner)} }}")
+        return
+    yield replacing(node, f"if ({first}) return;\n    if (!({rest})) {{")
+    yield Edit(block.end_byte - 1, block.end_byte - 1, "}\n")
+
+
+def _is_upper_bound(term: Node, sign: str) -> bool:
+    """`i < n` by itself, with a name on its smaller side."""
+    if term.type != "binary_expression" or operator(term) not in _UPPER[sign]:
+        return False
+    smaller, larger = field(term, "left"), field(term, "right")
+    if operator(term) == _UPPER[sign][1]:
+        smaller, larger = larger, smaller
+    return stripped(smaller).type == "identifier" and stripped(larger).type != "number_literal"
+
+
+def _is_lower_bound(term: Node, sign: str) -> bool:
+    """`i > 0`, `i >= 1` by itself, for `||` the opposite."""
+    if term.type != "binary_expression" or operator(term) not in ("<", "<=", ">", ">="):
+        return False
+    sides = {stripped(field(term, side)).type for side in ("left", "right")}
+    return sides == {"identifier", "number_literal"}

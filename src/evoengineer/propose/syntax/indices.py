@@ -143,6 +143,20 @@ class Reading:
         del self.direct[name]
         return False
 
+    def _is_first_thread(self, term: Node, *, leaves: bool) -> bool:
+        """`threadIdx.a == 0` where blocks along that axis are numbered alone: one thread is what an output gets."""
+        if term.type != "binary_expression" or operator(term) != ("!=" if leaves else "=="):
+            return False
+        sides = [text(stripped(field(term, side))) for side in ("left", "right")]
+        axes = [
+            axis for axis in AXES if f"threadIdx.{axis}" in [self.aliases.get(side, side) for side in sides]
+        ]
+        if "0" not in sides or len(axes) != 1:
+            return False
+        return any(each.alone for each in self.direct.values()) and not any(
+            each.axis == axes[0] and not each.alone for each in self.direct.values()
+        )
+
     def _bounds(self, condition: Node, *, leaves: bool) -> bool:
         """Read `v >= extent || …` where it `leaves`, `v < extent && …` where not; whether all of it is of that form."""
         if condition.type == "condition_clause":
@@ -154,6 +168,8 @@ class Reading:
         known = {*self.direct, *(each.name for each in self.digits)}
         found: dict[str, str] = {}
         for term in terms(condition, joint):
+            if self._is_first_thread(term, leaves=leaves):
+                continue
             if term.type != "binary_expression":
                 return False
             left, right = stripped(field(term, "left")), stripped(field(term, "right"))

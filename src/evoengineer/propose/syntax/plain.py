@@ -32,6 +32,8 @@ _RULES = (
     forms.added,
     places.walking,
     forms.skipping,
+    forms.remainders,
+    forms.bounds_first,
 )
 
 
