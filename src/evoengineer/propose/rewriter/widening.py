@@ -582,11 +582,7 @@ class Widening:
         return any(text(each) == name for part in self.nest.body for each in walk(part))
 
     def _linear(self, linear: Linear, pad: str) -> str:
-        names = self.names()
-        place = ""
-        for dim in reversed([each for each in self.nest.dims if each.name in linear.dims]):
-            index = f"static_cast<{linear.type}>({names[dim.name]})"
-            place = f"({place}) * ({dim.extent}) + {index}" if place else index
+        place = self.nest.index_of(linear, self.names())
         dims = self.narrow(self.dependence.dims[linear.name])
         return f"{pad}{linear.type} {linear.name}{self.sizes(dims)};\n" + self.over(
             dims, f"{linear.name}{self.indices(dims)} = {place};", pad

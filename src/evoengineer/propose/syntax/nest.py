@@ -67,6 +67,14 @@ class Nest:
         default_factory=dict
     )  # expressions that are dimensions, by node
 
+    def index_of(self, linear: Linear, names: Mapping[str, str]) -> str:
+        """An index in terms of the dimensions that it is taken apart into, whatever order these are in by now."""
+        place = ""
+        for dim in [each for name in reversed(linear.dims) for each in self.dims if each.name == name]:
+            index = f"static_cast<{linear.type}>({names[dim.name]})"
+            place = f"({place}) * ({dim.extent}) + {index}" if place else index
+        return place
+
     def on_host(self, written: str) -> str:
         """An expression over the kernel's parameters, in the terms of the launch."""
         names = {
