@@ -103,6 +103,8 @@ def _described(parameters: Sequence[Node], arguments: Sequence[str]) -> dict[str
 
 def _assign(values: dict[str, int], target: Node, value: Node) -> None:
     name = text(target)
+    while value.type == "assignment_expression":
+        value = field(value, "right")
     if _is_new_tensor(values, name, value):
         return
     try:

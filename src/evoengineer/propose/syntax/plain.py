@@ -17,10 +17,11 @@ from evoengineer.propose.syntax.inlining import inlined
 from evoengineer.propose.syntax.instances import for_float, instantiated
 from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.macros import expanded
+from evoengineer.propose.syntax.structures import flattened
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, walk
 
 _ROUNDS = 40  # of a rule, each of which changes one place or several that do not overlap
-_STEPS = (expanded, for_float, instantiated, with_pointers, inlined)
+_STEPS = (expanded, for_float, instantiated, with_pointers, inlined, flattened)
 _RULES = (
     forms.initialised,
     places.fetched,
