@@ -30,7 +30,16 @@ from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import Kernel, fresh_name
 from evoengineer.propose.syntax.nest import nest_of
 from evoengineer.propose.syntax.reductions import squeezed
-from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, identifiers, text, walk
+from evoengineer.propose.syntax.tree import (
+    Edit,
+    NotUnderstood,
+    edited,
+    field,
+    identifiers,
+    is_call_of,
+    text,
+    walk,
+)
 
 _WARP = 32
 _SECTOR = 8  # neighbours that are read at once
@@ -120,7 +129,7 @@ class _Shape:
 
     def __init__(self, source: str, kernel: Kernel) -> None:
         self.nest = nest_of(source, kernel)
-        self.found = analysed(source, self.nest)
+        self.found = analysed(source, self.nest, adding=True)
         self.total = total_of(self.nest)
         self.items: list[Node | _Folding] = []
         for statement in self.nest.body:
@@ -295,8 +304,8 @@ class _Printer:
                     break
             else:
                 stores = any(
-                    target is not None and target.type != "identifier"
-                    for target in (target_of(node) for node in walk(item))
+                    is_call_of(node, "atomicAdd") or (target is not None and target.type != "identifier")
+                    for node, target in ((node, target_of(node)) for node in walk(item))
                 )
                 lines.append(f"{STEP}{'if (is_output && along == 0) ' if stores else ''}{text(item)}\n")
         return "".join(lines) + "}"

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from tree_sitter import Node
+
 from evoengineer.propose.rewriter.filling import Side
 from evoengineer.propose.rewriter.preloading import Preloading
 from evoengineer.propose.rewriter.staging import Staging
@@ -21,7 +23,18 @@ from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, 
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.kernels import fresh_name
 from evoengineer.propose.syntax.nest import Dim, Nest
-from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
+from evoengineer.propose.syntax.tree import (
+    Edit,
+    NotUnderstood,
+    edited,
+    field,
+    identifiers,
+    is_call_of,
+    named,
+    operator,
+    text,
+    walk,
+)
 
 _SHARED_BYTES = 49152  # that a block may have without asking
 _RESIDENT_THREADS = 512  # of a multiprocessor, to hide latency with
@@ -75,24 +88,52 @@ class Schedule:
         return f"blocks of {tile}, {each} per thread{staged}{special}"
 
 
-def analysed(source: str, nest: Nest) -> Dependence:
-    """Dependence of the nest's variables, or why it cannot be tiled."""
+def analysed(source: str, nest: Nest, *, adding: bool = False) -> Dependence:
+    """Dependence of the nest's variables, or why it cannot be tiled. Where it may be `adding`, an `atomicAdd` outside
+    of loops counts as a store."""
     indices: dict[str, Dims] = {dim.name: frozenset({dim.name}) for dim in nest.dims}
     indices |= {linear.name: frozenset(linear.dims) for linear in nest.linears}
     changed = {text(target) for part in nest.body for node in walk(part) if (target := target_of(node))}
     constants = {each.name for each in nest.kernel.parameters if not each.is_pointer} - changed
-    found = dependence(nest.body, indices, pure_functions(source), frozenset(constants), nest.same)
+    functions = pure_functions(source) | ({"atomicAdd"} if adding else set())
+    found = dependence(nest.body, indices, functions, frozenset(constants), nest.same)
+    if adding:
+        found.stored |= _added_to(nest)
     roots = _pointers(nest)
     stored = {roots.get(name, name) for name in found.stored}
     if not stored:
         raise NotUnderstood("no output is stored")
     for statement in nest.body:
         for node in walk(statement):
-            if is_load(node) and not is_target(node):
+            if is_load(node) and not is_target(node) and not _is_address(node):
                 base = field(node, "argument")
                 names = {text(each) for each in walk(base) if each.type == "identifier"}
                 if {roots.get(name, name) for name in names} & stored:
                     raise NotUnderstood("an output is read as well")
+    return found
+
+
+def _is_address(node: Node) -> bool:
+    """Whether only the place is meant, not what lies there: `&sums[i]`."""
+    parent = node.parent
+    return parent is not None and parent.type == "pointer_expression" and operator(parent) == "&"
+
+
+def _added_to(nest: Nest) -> set[str]:
+    """Pointers whose elements are added to atomically."""
+    found: set[str] = set()
+    for statement in nest.body:
+        for node in walk(statement):
+            if not is_call_of(node, "atomicAdd"):
+                continue
+            if statement.type != "expression_statement" or node.parent != statement:
+                raise NotUnderstood("an atomic addition within another statement")
+            place = named(field(node, "arguments"))[0]
+            found |= {
+                each.name
+                for each in nest.kernel.parameters
+                if each.is_pointer and each.name in identifiers(place)
+            }
     return found
 
 

@@ -279,7 +279,8 @@ def bounds_first(node: Node) -> Iterator[Edit]:
     sign = "||" if leaves else "&&"
     if not leaves and named(block)[-1] != node:
         return
-    bounds, others = [], []
+    bounds: list[Node] = []
+    others: list[Node] = []
     for term in terms(condition, sign):
         (bounds if _is_upper_bound(term, sign) else others).append(term)
     if not bounds or not others or any(not _is_lower_bound(each, sign) for each in others):

@@ -41,7 +41,7 @@ class Structure:
 
 def structures(source: str) -> dict[str, Structure]:
     """The structures of plain fields that a text defines."""
-    found = {}
+    found: dict[str, Structure] = {}
     for node in walk(parse(source).root_node):
         if node.type != "struct_specifier" or node.child_by_field_name("body") is None:
             continue
