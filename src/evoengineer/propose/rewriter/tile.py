@@ -23,6 +23,7 @@ from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, 
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.kernels import fresh_name
 from evoengineer.propose.syntax.nest import Dim, Nest
+from evoengineer.propose.syntax.reductions import squeezed
 from evoengineer.propose.syntax.tree import (
     Edit,
     NotUnderstood,
@@ -105,12 +106,29 @@ def analysed(source: str, nest: Nest, *, adding: bool = False) -> Dependence:
         raise NotUnderstood("no output is stored")
     for statement in nest.body:
         for node in walk(statement):
-            if is_load(node) and not is_target(node) and not _is_address(node):
+            if (
+                is_load(node)
+                and not is_target(node)
+                and not _is_address(node)
+                and not _is_own(node, statement)
+            ):
                 base = field(node, "argument")
                 names = {text(each) for each in walk(base) if each.type == "identifier"}
                 if {roots.get(name, name) for name in names} & stored:
                     raise NotUnderstood("an output is read as well")
     return found
+
+
+def _is_own(node: Node, statement: Node) -> bool:
+    """Whether an output is read where it is stored, as in `c[i] = alpha * sum + beta * c[i];`: by nobody else."""
+    change = (
+        named(statement)[0] if statement.type == "expression_statement" and named(statement) else statement
+    )
+    return (
+        change.type == "assignment_expression"
+        and is_load(field(change, "left"))
+        and squeezed(field(change, "left")) == squeezed(node)
+    )
 
 
 def _is_address(node: Node) -> bool:

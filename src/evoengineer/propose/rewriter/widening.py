@@ -9,12 +9,14 @@ there is no mask.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
 from evoengineer.propose.syntax.addresses import has_unit_stride
+from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import (
     NONE,
     Dependence,
@@ -506,7 +508,7 @@ class Widening:
         inside = [each for each in walk(field(node, "body")) if each.type == "for_statement"]
         copies = max((self._unrolling(each)[1] for each in inside), default=1)
         loop = counted(node)
-        trips = self.trips.get(text(loop.last), 1) if loop is not None and text(loop.first) == "0" else 1
+        trips = (self._trips(loop) or 1) if loop is not None and text(loop.first) == "0" else 1
         outer = node.parent
         while outer is not None and outer.type != "for_statement":
             outer = outer.parent
@@ -519,7 +521,16 @@ class Widening:
 
     def _has_known_course(self, node: Node) -> bool:
         loop = counted(node)
-        return loop is not None and text(loop.last) in self.trips
+        return loop is not None and self._trips(loop) is not None
+
+    def _trips(self, loop: Loop) -> int | None:
+        """Where a loop ends, if that follows from the parameters that a special version knows."""
+        if not any(re.search(rf"\b{re.escape(name)}\b", text(loop.last)) for name in self.trips):
+            return None
+        try:
+            return value_of(text(loop.last), self.trips)
+        except NotUnderstood:
+            return None
 
     def _split_loop(self, node: Node, pad: str, masks: tuple[Mask, ...]) -> str:
         """Bounds differ between outputs: before all have begun and after the first has ended, outputs are masked."""

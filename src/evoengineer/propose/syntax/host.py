@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -21,10 +21,34 @@ _NUMBER = re.compile(r": int (?P<value>-?\d+)$")
 def host_values(launch: Launch, arguments: Sequence[str]) -> dict[str, int]:
     """Values of expressions such as `n`, `s.kernel`, `x.size(1)` in the function that launches; `arguments` are
     described like `x: float32 tensor [8, 16]` and `stride: int 2`, in the order of the function's parameters."""
-    return _values_in(_function(launch.statement), arguments, frozenset())
+    root = launch.statement
+    while root.parent is not None:
+        root = root.parent
+    values = constants(root)
+    return values | _values_in(_function(launch.statement), arguments, values, frozenset())
 
 
-def _values_in(function: Node | None, arguments: Sequence[str], called: frozenset[str]) -> dict[str, int]:
+def constants(root: Node) -> dict[str, int]:
+    """Numbers that a text names for all of its functions."""
+    values: dict[str, int] = {}
+    for node in root.named_children:
+        if node.type == "preproc_def" and node.child_by_field_name("value") is not None:
+            try:
+                values[text(field(node, "name"))] = value_of(text(field(node, "value")), values)
+            except NotUnderstood:
+                continue
+        elif node.type == "declaration" and any(
+            text(each) in ("const", "constexpr") for each in node.children
+        ):
+            for each in named(node):
+                if each.type == "init_declarator":
+                    _assign(values, field(each, "declarator"), field(each, "value"))
+    return values
+
+
+def _values_in(
+    function: Node | None, arguments: Sequence[str], known: Mapping[str, int], called: frozenset[str]
+) -> dict[str, int]:
     """Of a function: the problem's own, or one that another function of the text calls at one place."""
     if function is None:
         return {}
@@ -35,9 +59,10 @@ def _values_in(function: Node | None, arguments: Sequence[str], called: frozense
         return {}
     calls = [] if name in called else list(_calls(function, name))
     if len(calls) == 1:
-        values = _passed(calls[0], parameters, _values_in(_function(calls[0]), arguments, called | {name}))
+        outer = _values_in(_function(calls[0]), arguments, known, called | {name})
+        values = {**known, **_passed(calls[0], parameters, outer)}
     else:
-        values = _described(parameters, arguments)
+        values = {**known, **_described(parameters, arguments)}
     for node in walk(field(function, "body")):
         if node.type == "init_declarator":
             _assign(values, field(node, "declarator"), field(node, "value"))

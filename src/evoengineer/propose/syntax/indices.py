@@ -27,6 +27,7 @@ class Index:
     type: str
     axis: str
     alone: bool
+    size: str = ""  # what a block's number is multiplied by
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Reading:
                 for other in identifiers(value) & set(aliases):
                     found.pop(other, None)
             if position is not None:
-                found[name] = Index(_of_positions(kind), *position)
+                found[name] = Index(_of_positions(kind), *position, _block_size(value, aliases))
                 continue
             if stride:
                 strides[name] = stride
@@ -228,6 +229,16 @@ def axis_of(value: Node, aliases: Mapping[str, str] | None = None) -> tuple[str,
                 if other[0] == f"blockDim.{axis}" or other[0].isidentifier() or other[0].isdigit():
                     return axis, False
     return None
+
+
+def _block_size(value: Node, aliases: Mapping[str, str]) -> str:
+    """The factor of `blockIdx.a` in such an index."""
+    for term in terms(stripped(value), "+"):
+        factors = [text(stripped(each)) for each in terms(term, "*")]
+        others = [each for each in factors if aliases.get(each, each) not in _BLOCKS]
+        if len(others) == 1 and len(factors) == 2:
+            return others[0]
+    return ""
 
 
 def _factors(expression: Node) -> tuple[str, ...]:

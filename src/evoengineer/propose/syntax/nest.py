@@ -141,6 +141,11 @@ def _axis(name: str, read: Reading, launch: Launch) -> Dim:
         return Dim(name, index.type, read.extents[name])
     if index.alone and len(grid) > AXES.index(index.axis):
         return Dim(name, index.type, f"extent_of_{name}", grid[AXES.index(index.axis)])
+    block = dimensions(launch.block)
+    if not index.alone and len(grid) > AXES.index(index.axis) and len(block) > AXES.index(index.axis):
+        blocks, threads = grid[AXES.index(index.axis)], block[AXES.index(index.axis)]
+        if index.size in (f"blockDim.{index.axis}", threads):  # every thread computes an output
+            return Dim(name, index.type, f"extent_of_{name}", f"({blocks}) * ({threads})")
     raise NotUnderstood(f"{name} has no bound")
 
 
