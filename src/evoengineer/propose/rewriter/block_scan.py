@@ -204,9 +204,11 @@ class _Printer:
         call = f"if ({total} < (1LL << 31)) {{\n        {call}\n    }} else {{\n        {plain}\n    }}"
         head = (
             f"constexpr int {self.threads} = {threads};\n"
-            f"constexpr int {self.across} = {across}, {self.each} = {each};\n"
+            f"constexpr int {self.across} = {across};\n"
+            f"constexpr int {self.each} = {each};\n"
             f'static_assert({self.threads} >= 32 && {self.threads} <= 1024, "threads of a block");\n'
-            f'static_assert(({self.threads} & ({self.threads} - 1)) == 0, "whole warps");\n\n'
+            f'static_assert(({self.threads} & ({self.threads} - 1)) == 0, "whole warps");\n'
+            f'static_assert({self.each} <= 32, "elements in registers");\n\n'
         )
         end = kernel.definition.end_byte
         return edited(

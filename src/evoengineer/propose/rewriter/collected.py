@@ -154,7 +154,8 @@ class _Printer:
 
     def text(self, threads: int, blocks: int) -> str:
         head = (
-            f"constexpr int {self.threads} = {threads}, {self.blocks} = {blocks};\n"
+            f"constexpr int {self.threads} = {threads};\n"
+            f"constexpr int {self.blocks} = {blocks};\n"
             f'static_assert({self.threads} >= 32 && {self.threads} <= 1024, "threads of a block");\n'
             f'static_assert(({self.threads} & ({self.threads} - 1)) == 0, "whole warps");\n\n'
         )

@@ -303,9 +303,10 @@ class Widening:
         if along is None or not self._is_row_of_floats(target, along.dim):
             statement = f"if ({guard}) {stored.format(self.expression(value, loads))}"
             return hoisted + self.over(every, statement, pad)
-        return hoisted + self._store_runs(
-            along, guard, self.expression(target), self.expression(value, loads), pad
-        )
+        written = self.expression(value, loads)
+        if any(is_load(each) and text(each) == text(target) for each in walk(value)):
+            written = f"({guard}) ? {written} : 0.0f"  # copies past an edge must not read what others store
+        return hoisted + self._store_runs(along, guard, self.expression(target), written, pad)
 
     def _is_row_of_floats(self, target: Node, dim: str) -> bool:
         """Whether outputs along a dimension are neighbours in memory that a wide store could take."""

@@ -1,10 +1,10 @@
 """Advancing: products whose blocks move their pointers from tile to tile, as if they counted places instead.
 
-    A += blockIdx.x * 32 * K;                        row = blockIdx.y * 32 + threadIdx.y   (and axes changed at launch)
-    for (t = 0; t < K; t += 32) {                    for (t = 0; t < K; t += 32) {
-        s[r * 32 + c] = A[r * K + c];         →          s[threadIdx.y * 32 + threadIdx.x] = A[row * K + (t + threadIdx.x)];
-        …                                                …
-        A += 32;                                     }
+    A += blockIdx.x * 32 * K;
+    for (t = 0; t < K; t += 32) {              for (t = 0; t < K; t += 32) {
+        s[r * 32 + c] = A[r * K + c];     →        s[threadIdx.y * 32 + threadIdx.x] = A[row * K + (t + threadIdx.x)];
+        …                                          …
+        A += 32;                               }
     }
 
 Threads that are numbered along one axis and taken apart by `/` and `%` get two axes. Addresses are sums of products:

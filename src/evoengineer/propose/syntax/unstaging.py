@@ -124,7 +124,9 @@ class _Unstaging:
         if _is_rounded_up(whole) and not ended:
             if any(each.conditions for each in self.fills.values()):
                 raise NotUnderstood("the last tile of the sum is not filled up with zeros")
-            length = f"({whole[0]} + {whole[1]} - 1) / {whole[1]} * {whole[1]}"  # whatever lies there counts, too
+            length = (
+                f"({whole[0]} + {whole[1]} - 1) / {whole[1]} * {whole[1]}"  # whatever lies there counts, too
+            )
         lines = ["{\n"]
         for statement in self.statements:
             if statement == self.outer.node:
