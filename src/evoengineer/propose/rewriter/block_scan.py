@@ -196,7 +196,7 @@ class _Printer:
     def text(self, threads: int, across: int, each: int) -> str:
         launch, kernel = self.nest.launch, self.nest.kernel
         total = self.nest.on_host(self.total)
-        arguments = ", ".join(text(each) for each in launch.arguments)
+        arguments = ", ".join([*(text(each) for each in launch.arguments), *self.nest.telling])
         further = "".join(f", {text(each)}" for each in launch.further)
         blocks = f"static_cast<unsigned>(({total} + {self.across} - 1) / {self.across})"
         call = f"{self.name}<<<{blocks}, {self.threads}{further}>>>({arguments});"
@@ -242,7 +242,8 @@ class _Printer:
         )
 
     def _kernel(self) -> str:
-        parameters = ", ".join(each.declaration for each in self.nest.kernel.parameters)
+        declared = (each.declaration for each in self.nest.kernel.parameters)
+        parameters = ", ".join([*declared, *self.nest.told])
         lines = [
             f"__global__ void __launch_bounds__({self.threads}) {self.name}({parameters}) {{\n",
             f"{STEP}__shared__ float of_warps[2][{self.threads} / 32 + 1][{self.across}];\n",

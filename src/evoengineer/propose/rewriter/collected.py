@@ -181,7 +181,7 @@ class _Printer:
                 else f"atomicAdd(&{collected}[{each.index}], {value});"
             )
         body = "".join(f"{STEP * 2}{render(each, {}, nodes)}\n" for each in self.nest.body)
-        parameters = [each.declaration for each in self.nest.kernel.parameters]
+        parameters = [*(each.declaration for each in self.nest.kernel.parameters), *self.nest.told]
         before, after = self._around(collected)
         if not addition.uniform:
             parameters.append("int count_of_places")
@@ -217,7 +217,7 @@ class _Printer:
 
     def _launch(self) -> str:
         launch, total = self.nest.launch, self.nest.on_host(self.total)
-        arguments = [text(each) for each in launch.arguments]
+        arguments = [*(text(each) for each in launch.arguments), *self.nest.telling]
         needed = f"static_cast<unsigned>(({total} + {self.threads} - 1) / {self.threads})"
         blocks = f"std::min({needed}, static_cast<unsigned>({self.blocks}))"
         stream = f", {text(launch.further[1])}" if len(launch.further) > 1 else ""

@@ -210,7 +210,7 @@ class _Printer:
         kernel = self.nest.kernel
         self.name = fresh_name(source, f"{kernel.name}_shared")
         self.stem = self.name.upper()
-        self.parameters = ", ".join(each.declaration for each in kernel.parameters)
+        self.parameters = ", ".join([*(each.declaration for each in kernel.parameters), *self.nest.told])
         self.parted = parts > 1
         self.types = {
             text(field(node, "declarator")): text(field(statement, "type"))
@@ -390,7 +390,7 @@ class _Printer:
                 if not set().union(*(identifiers(loop.last) for loop in each.loops)) <= parameters:
                     raise NotUnderstood("loops whose course is not known before them")
                 tests.append(f"{self.nest.on_host(length)} < (1LL << 31) - (1 << 20)")
-        arguments = ", ".join(text(each) for each in launch.arguments)
+        arguments = ", ".join([*(text(each) for each in launch.arguments), *self.nest.telling])
         further = "".join(f", {text(each)}" for each in launch.further)
         across, threads = self._size("ACROSS"), self._size("THREADS")
         blocks = f"static_cast<unsigned>(({total} + {across} - 1) / {across})"

@@ -76,12 +76,23 @@ class Nest:
         return place
 
     def on_host(self, written: str) -> str:
-        """An expression over the kernel's parameters, in the terms of the launch."""
+        """An expression over the kernel's parameters and what the host knows of extents, in the terms of the launch."""
         names = {
             parameter.name: f"({text(argument)})" if argument.type != "identifier" else text(argument)
             for parameter, argument in zip(self.kernel.parameters, self.launch.arguments, strict=True)
         }
+        names |= {dim.extent: f"({dim.grid})" for dim in self.dims if dim.grid}
         return render(expression(written), names)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Parameters for extents that only the host knows."""
+        return tuple(f"int {dim.extent}" for dim in self.dims if dim.grid)
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """What is passed for them."""
+        return tuple(f"static_cast<int>({dim.grid})" for dim in self.dims if dim.grid)
 
 
 def nest_of(source: str, kernel: Kernel) -> Nest:
