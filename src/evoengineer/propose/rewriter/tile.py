@@ -14,6 +14,7 @@ from math import prod
 from tree_sitter import Node
 
 from evoengineer.propose.rewriter.filling import Side
+from evoengineer.propose.rewriter.interior import Interior
 from evoengineer.propose.rewriter.preloading import Preloading
 from evoengineer.propose.rewriter.staging import Staging
 from evoengineer.propose.rewriter.turning import Turning
@@ -67,6 +68,7 @@ class Schedule:
     parts: int = 1  # blocks that share a long sum, for a second kernel to add up
     resident: int = 0  # blocks that a multiprocessor must have registers for; 0 leaves that to the compiler
     edges_apart: bool = False  # blocks whose outputs all exist run a version without tests for edges
+    inside: bool = False  # … and only those in which no test of the computation fails, without these either
 
     @property
     def together(self) -> int:
@@ -85,6 +87,7 @@ class Schedule:
         staged += ", shared operands preloaded" if self.preload else ""
         staged += ", operands turned in shared memory" if self.turned else ""
         staged += f", {self.resident} blocks at a time" if self.resident else ""
+        staged += ", without tests inside" if self.inside else ""
         special = "".join(f", {name} = {value}" for name, value in self.assumed)
         return f"blocks of {tile}, {each} per thread{staged}{special}"
 
@@ -203,6 +206,7 @@ class _Printer:
         self.sides = {side.dim: side for side in schedule.sides}
         self.shared: list[str] = []
         self.preloading: Preloading | None = None
+        self.interior: Interior | None = None
         self.prologue = ""
 
     def constant(self, dim: str, what: str) -> str:
@@ -232,6 +236,8 @@ class _Printer:
             f"first_{side.dim} + {self.constant(side.dim, 'TILE')} <= {self._extent(side.dim)}"
             for side in self.schedule.sides
         )
+        if self.interior is not None:
+            whole = " && ".join([whole, *self.interior.tests])
         return (
             self._constants()
             + _template([*assumed, "bool WHOLE"])
@@ -344,7 +350,11 @@ class _Printer:
             names = (f"{self.stem}_STEP", self.threads, f"{self.stem}_AHEAD")
             stager = Staging(self.nest, self._staged_sides(), *names, self.schedule.wide, self.shared)
         trips = dict(self.schedule.assumed)
-        widening = Widening(self.nest, self.found, coarse, in_range, stager, self._fixed_nodes(), trips)
+        if self.schedule.inside:
+            tiles = {side.dim: self.constant(side.dim, "TILE") for side in self.schedule.sides}
+            self.interior = Interior(self.nest, tiles)
+        fixed = self._fixed_nodes()
+        widening = Widening(self.nest, self.found, coarse, in_range, stager, fixed, trips, self.interior)
         if self.schedule.preload:
             self.preloading = Preloading(widening, self._staged_sides(), self.threads)
             self.prologue = self.preloading.prologue()

@@ -5,6 +5,7 @@ Each rule looks at a node and says what to write instead; see `plain.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
@@ -22,6 +23,23 @@ from evoengineer.propose.syntax.tree import (
     text,
     walk,
 )
+
+
+def comparisons(node: Node) -> Iterator[Edit]:
+    """`!(a < b && c >= 0)` → `!((a < b) && (c >= 0))`: the grammar takes what lies between `<` and `>` for the argument
+    of a template."""
+    if node.type != "parenthesized_expression" or not any(
+        each.type == "template_function" and re.search(r"&&|\|\|", text(each)) for each in walk(node)
+    ):
+        return
+    parts, depth, start, written = [], 0, 1, text(node)
+    for place, sign in enumerate(written):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 1 and written[place : place + 2] in ("&&", "||"):
+            parts += [f"({written[start:place].strip()})", written[place : place + 2]]
+            start = place + 2
+    if parts:
+        yield replacing(node, f"({' '.join(parts)} ({written[start:-1].strip()}))")
 
 
 def added(node: Node) -> Iterator[Edit]:

@@ -23,6 +23,7 @@ from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, walk
 _ROUNDS = 40  # of a rule, each of which changes one place or several that do not overlap
 _STEPS = (expanded, for_float, instantiated, with_pointers, inlined, flattened)
 _RULES = (
+    forms.comparisons,
     forms.initialised,
     places.fetched,
     forms.extremes,
@@ -35,6 +36,7 @@ _RULES = (
     forms.skipping,
     forms.remainders,
     forms.bounds_first,
+    forms.comparisons,
 )
 
 
