@@ -327,3 +327,53 @@ def _is_lower_bound(term: Node, sign: str) -> bool:
         return False
     sides = {stripped(field(term, side)).type for side in ("left", "right")}
     return sides == {"identifier", "number_literal"}
+
+
+def once_assigned(node: Node) -> Iterator[Edit]:
+    """`int t = i / w; x = t % h; t /= h; y = t;` → `…; int t_then = t / (h); y = t_then;` for whole numbers that change
+    in straight code only: every name has one value."""
+    change = named(node)[0] if node.type == "expression_statement" and named(node) else node
+    block = node.parent
+    if change.type != "assignment_expression" or block is None or block.type != "compound_statement":
+        return
+    target, sign = field(change, "left"), operator(change)
+    if target.type != "identifier" or sign not in ("=", "/=", "%=", "+=", "-=", "*="):
+        return
+    name, kind = text(target), ""
+    for statement in named(block):
+        for each in named(statement) if statement.type == "declaration" else ():
+            if each.type == "init_declarator" and text(field(each, "declarator")) == name:
+                kind = text(field(statement, "type"))
+    if kind not in _WHOLE_NUMBERS:
+        return
+    for each in walk(block):
+        other = target_of(each)
+        straight = each.parent is not None and each.parent.parent == block
+        if other is not None and text(other) == name and not straight:
+            return
+    value = text(field(change, "right"))
+    if sign != "=":
+        value = f"{name} {sign[0]} ({value})"
+    function = block
+    while function.parent is not None and function.type != "function_definition":
+        function = function.parent
+    later, number = f"{name}_then", 2
+    while later in text(function):
+        later, number = f"{name}_then{number}", number + 1
+    yield replacing(node, f"{kind} {later} = {value};")
+    for each in walk(block):
+        if each.type == "identifier" and text(each) == name and each.start_byte >= node.end_byte:
+            yield replacing(each, later)
+
+
+_WHOLE_NUMBERS = (
+    "int",
+    "long",
+    "unsigned",
+    "unsigned int",
+    "int64_t",
+    "size_t",
+    "long long",
+    "int32_t",
+    "uint",
+)

@@ -30,6 +30,7 @@ _RULES = (
     forms.loops,
     forms.unit_steps,
     forms.own_counters,
+    forms.once_assigned,
     places.kept_in_memory,
     forms.added,
     places.walking,
