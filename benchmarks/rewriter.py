@@ -32,19 +32,21 @@ from evoengineer.report.stats import geometric_mean, paired_test
 SUITE = Path(evoengineer.__file__).parent / "suites" / "kernels91"
 WEAK = 0.65  # share of the speed of light below which a baseline leaves something to find
 _WEAK_PROBLEMS, _PRODUCTS, _OUTSIDE = 44, 16, 20  # that bars are over
-_OUTSIDE_FAMILIES = ("corpus", "further")
+_OUTSIDE_FAMILIES = ("corpus", "further", "unseen")
 _JUDGE_SEED = 0  # the same for all runs: a text that one has judged is known to the others
 _NAME = re.compile(r"(?P<problem>.+?)-(?P<budget>\d+-\d+)-s(?P<seed>\d+)(?P<control>-random)?")
 
 
-def outside(wanted: list[str], *, further: bool) -> dict[str, Path]:
-    """The kernels outside the suites whose name contains one of the words: the twenty, or further ones."""
+def outside(wanted: list[str], family: str) -> dict[str, Path]:
+    """The kernels of a family outside the suites whose name contains one of the words."""
     from tests.propose.corpus import CORPUS
     from tests.propose.further import FURTHER
+    from tests.propose.unseen import UNSEEN
 
+    families = dict(zip(_OUTSIDE_FAMILIES, (CORPUS, FURTHER, UNSEEN), strict=True))
     return {
-        f"{'further' if further else 'corpus'}/{each.name}": each.problem.path.parent
-        for each in (FURTHER if further else CORPUS)
+        f"{family}/{each.name}": each.problem.path.parent
+        for each in families[family]
         if not wanted or any(word in each.name for word in wanted)
     }
 
@@ -282,8 +284,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     parser.add_argument("--workers", type=int, default=1, help="kernels that are judged at a time")
     parser.add_argument("--random", action="store_true", help="equal chances instead of the bandit")
-    parser.add_argument("--corpus", action="store_true", help="the kernels outside the suites instead")
-    parser.add_argument("--further", action="store_true", help="further kernels outside the suites instead")
+    for family, words in zip(_OUTSIDE_FAMILIES, ("the twenty", "further", "still other"), strict=True):
+        parser.add_argument(
+            f"--{family}",
+            dest="family",
+            action="store_const",
+            const=family,
+            help=f"{words} kernels outside the suites instead",
+        )
     parser.add_argument("--table", action="store_true", help="print the table only")
     parser.add_argument(
         "--compare", nargs=2, metavar="BUDGET", help="set two budgets of the archive side by side"
@@ -297,8 +305,8 @@ def main() -> None:
         return
     if not options.table:
         found = problems(options.problems)
-        if options.corpus or options.further:
-            found = outside(options.problems, further=options.further)
+        if options.family:
+            found = outside(options.problems, options.family)
         for seed in options.seeds:
             for problem, folder in found.items():
                 measure(

@@ -25,7 +25,7 @@ class Specimen:
     kernel: str
     host: str
     reference: str  # arguments and result: "a, b: a @ b"
-    inputs: Callable[[Case, Any], Mapping[str, Any]]
+    inputs: Callable[[Case, Any], Mapping[str, Any]] | str  # a function, or the text of one
     sizes: tuple[int, ...] = (1, 5, 33, 64)
     bench: int = 512
 

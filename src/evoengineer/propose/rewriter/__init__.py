@@ -9,7 +9,7 @@ choice depends on nothing but the request.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from evoengineer.card.name import DeviceName
@@ -18,8 +18,14 @@ from evoengineer.propose.fake_script import reply_text
 from evoengineer.propose.protocol import Asked, Estimate, ProposerError, Reply, Request, Tried
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
 from evoengineer.propose.rewriter.choice import ranked
+from evoengineer.propose.syntax.kernels import kernels, launches
+from evoengineer.propose.syntax.liveness import live_kernels
 from evoengineer.propose.syntax.plain import plain
+from evoengineer.propose.syntax.tree import text
 
+_REST = (
+    0.6  # how often kernels that the parent has left alone are the next to be rewritten, where there are some
+)
 _DRAWS = 24  # changes of one rewrite that are looked at before another is tried
 
 
@@ -124,20 +130,51 @@ class Rewriter:
         order = random.sample(self.rewrites, len(self.rewrites))
         if self.bandit:
             order = ranked(self.rewrites, tried, asked.bottlenecks, random)
+        untouched = _untouched(plain(request.baseline), plain(parent)) if request.baseline and fresh else None
+        if (
+            untouched and random.random() < _REST
+        ):  # what the parent has not begun with adds to what it has gained
+            rest = replace(task, kernels=untouched)
+            for rewrite in order:
+                found = _new(rewrite, plain(parent), rest, random, known, repeated) if rewrite.fresh else None
+                if found is not None:
+                    return found
         for rewrite in order:
             if rewrite.fresh and not fresh:
                 continue
             source = plain(request.baseline or parent if rewrite.fresh else parent)
-            before = _identity(source)
-            for count, change in enumerate(rewrite.changes(source, task, random)):
-                after = _identity(change.source)
-                if after != before and after not in known:
-                    return Step(rewrite, change)
-                if after != before:
-                    repeated.append(Step(rewrite, change))
-                if count >= _DRAWS:
-                    break
+            found = _new(rewrite, source, task, random, known, repeated)
+            if found is not None:
+                return found
         return None
+
+
+def _new(
+    rewrite: Rewrite, source: str, task: Task, random: Random, known: set[str], repeated: list[Step]
+) -> Step | None:
+    """One change by this rewrite that nobody has made yet."""
+    before = _identity(source)
+    for count, change in enumerate(rewrite.changes(source, task, random)):
+        after = _identity(change.source)
+        if after != before and after not in known:
+            return Step(rewrite, change)
+        if after != before:
+            repeated.append(Step(rewrite, change))
+        if count >= _DRAWS:
+            break
+    return None
+
+
+def _untouched(baseline: str, parent: str) -> frozenset[str]:
+    """The kernels of a changed text that run as the problem has them."""
+    if baseline == parent:
+        return frozenset()
+    before = {each.name: text(each.definition) for each in kernels(baseline)}
+    return frozenset(
+        each.name
+        for each in live_kernels(parent)
+        if before.get(each.name) == text(each.definition) and len(launches(parent, each.name)) == 1
+    )
 
 
 def _multiprocessors(device: str) -> int:

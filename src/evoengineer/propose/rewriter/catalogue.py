@@ -6,7 +6,9 @@ from evoengineer.propose.rewriter.block_scan import BlockScan
 from evoengineer.propose.rewriter.block_shape import BlockShape
 from evoengineer.propose.rewriter.block_size import BlockSize
 from evoengineer.propose.rewriter.change import Rewrite
+from evoengineer.propose.rewriter.collected import Collected
 from evoengineer.propose.rewriter.fast_math import FastMath
+from evoengineer.propose.rewriter.grid_size import GridSize
 from evoengineer.propose.rewriter.grouped_launch import GroupedLaunch
 from evoengineer.propose.rewriter.keep_row import KeepRow
 from evoengineer.propose.rewriter.reciprocal import Reciprocal
@@ -27,6 +29,7 @@ REWRITES: tuple[Rewrite, ...] = (
     WarpPerRow(),
     SharedSum(),
     BlockScan(),
+    Collected(),
     Settings(),
     BlockSize(),
     BlockShape(),
@@ -38,4 +41,5 @@ REWRITES: tuple[Rewrite, ...] = (
     ShuffleTail(),
     ShuffleScan(),
     GroupedLaunch(),
+    GridSize(),
 )

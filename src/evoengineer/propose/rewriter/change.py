@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from evoengineer.propose.syntax.kernels import Kernel, kernels
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -19,10 +21,15 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a rewrite may know besides the text: the arguments of the case that is timed, as prompts show them, and
-    the card's multiprocessors."""
+    the card's multiprocessors. `kernels` are the ones to rewrite where a text has others that a rewrite has made."""
 
     arguments: tuple[str, ...] = ()
     multiprocessors: int = 0  # 0: not known
+    kernels: frozenset[str] | None = None
+
+    def open(self, source: str) -> tuple[Kernel, ...]:
+        """The kernels of a text that are to be rewritten."""
+        return tuple(each for each in kernels(source) if self.kernels is None or each.name in self.kernels)
 
 
 class Rewrite(Protocol):

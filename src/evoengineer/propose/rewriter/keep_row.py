@@ -64,7 +64,7 @@ class KeepRow:
             yield change
 
     def _all(self, source: str, task: Task) -> Iterator[Change]:
-        for kernel in kernels(source):
+        for kernel in task.open(source):
             try:
                 values = host_values(only_launch(source, kernel), task.arguments)
             except NotUnderstood:

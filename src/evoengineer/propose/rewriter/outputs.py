@@ -10,8 +10,8 @@ from evoengineer.propose.syntax.tree import NotUnderstood
 
 
 def total_of(nest: Nest) -> str:
-    """The number of a nest's outputs, in terms of parameters."""
-    if any(dim.grid for dim in nest.dims) or len(nest.linears) > 1:
+    """The number of a nest's outputs, in terms of parameters, also of those that the nest is `told`."""
+    if any(dim.grid for dim in nest.dims if nest.linears) or len(nest.linears) > 1:
         raise NotUnderstood("outputs that are numbered in several ways")
     if not nest.linears:
         return " * ".join(f"static_cast<int64_t>({dim.extent})" for dim in nest.dims)

@@ -26,7 +26,7 @@ from evoengineer.propose.rewriter.row_printing import (
 )
 from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.host import host_values
-from evoengineer.propose.syntax.kernels import fresh_name, in_terms_of_launch, kernels
+from evoengineer.propose.syntax.kernels import fresh_name, in_terms_of_launch
 from evoengineer.propose.syntax.rows import Plain, Rows, Single, Stride, Walk, Whole, Written, rows_of
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, text
 
@@ -76,7 +76,7 @@ class RowSplit:
 
 def _forms(source: str, task: Task) -> Iterator[tuple[str, int, Rows]]:
     """The kernels with long rows, with what is special about their passes, and how many there are."""
-    for kernel in kernels(source):
+    for kernel in task.open(source):
         try:
             rows = rows_of(source, kernel)
             if _is_short(rows, task):

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
+from tree_sitter import Node
+
 from evoengineer.propose.rewriter.tile import Schedule, Split
 from evoengineer.propose.rewriter.widening import counted
 from evoengineer.propose.syntax.dependence import Dependence, is_load, is_target, target_of
@@ -53,6 +55,9 @@ _PLANES = (
 _LINES = ((256, 4), (256, 2), (128, 4), (256, 8))
 # Threads along the second dimension, and outputs of each, where operands are turned in tiles of 32 along the first.
 _TURNED = ((8, 4), (4, 8), (16, 2), (32, 1), (8, 8))
+# Threads along the fastest dimension and the next, and outputs of each, where neighbours load the same places.
+_WINDOWS = ((32, 8, 4), (32, 4, 8), (32, 8, 8), (64, 4, 4), (32, 8, 2))
+_FEW_LOADS = 4  # of a computation without loops whose neighbours share nothing worth mentioning
 _WARP = 32
 _OUTPUTS = 4096  # of a block that reads operands often enough
 _READY = 1.15  # planes of the list are taken as they are where no more than this is computed for an output
@@ -79,6 +84,8 @@ def schedules(
         other: _SMALL_SQUARES if uneven else _fitted_squares(known, fastest, other, multiprocessors)
         for other in others[:2]
     }
+    if _is_window(nest, found):
+        yield from _windows([dim.name for dim in nest.dims])
     if not _has_loop(nest):
         for dim in nest.dims[1:]:
             for along, each in _TURNED:
@@ -107,6 +114,16 @@ def schedules(
         for threads, each in _LINES:
             for adjacent in (False, True):
                 yield Schedule((Split(fastest, threads, each, adjacent),))
+
+
+def _windows(dims: Sequence[str]) -> Iterator[Schedule]:
+    """Threads in a plane; the outputs of one lie along its second dimension, or behind each other."""
+    for across, along, each in _WINDOWS:
+        flat = (Split(dims[0], across, 1), Split(dims[1], along, each, True))
+        yield Schedule(flat, edges_apart=True, inside=True)
+        if len(dims) > 2:
+            deep = (Split(dims[0], across, 1), Split(dims[1], along, 1), Split(dims[2], 1, each, True))
+            yield Schedule(deep, edges_apart=True, inside=True)
 
 
 def _fitted_squares(
@@ -224,6 +241,29 @@ def _strides(nest: Nest, found: Dependence, assumed: Mapping[str, int]) -> dict[
 
 def _has_loop(nest: Nest) -> bool:
     return any(node.type == "for_statement" for statement in nest.body for node in walk(statement))
+
+
+def _is_window(nest: Nest, found: Dependence) -> bool:
+    """Whether every output has loads of its own, but neighbours load many of the same places: filters, stencils."""
+    dims = frozenset(dim.name for dim in nest.dims)
+    plane = frozenset(dim.name for dim in nest.dims[:2])
+    looped = _has_loop(nest)
+    own = 0
+    for statement in nest.body:
+        for node in walk(statement):
+            if not is_load(node) or is_target(node) or (looped and not _is_in_loop(node)):
+                continue
+            if found.of(node) != dims and found.of(node) & plane:
+                return False
+            own += found.of(node) == dims
+    return len(dims) > 1 and own >= (1 if looped else _FEW_LOADS)
+
+
+def _is_in_loop(node: Node) -> bool:
+    outer = node.parent
+    while outer is not None and outer.type != "for_statement":
+        outer = outer.parent
+    return outer is not None
 
 
 def _is_uneven(nest: Nest, found: Dependence) -> bool:

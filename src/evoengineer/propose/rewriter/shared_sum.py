@@ -27,12 +27,22 @@ from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import is_load, is_target, statements_of, target_of
 from evoengineer.propose.syntax.folds import Fold, folds
 from evoengineer.propose.syntax.host import host_values
-from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
+from evoengineer.propose.syntax.kernels import Kernel, fresh_name
 from evoengineer.propose.syntax.nest import nest_of
 from evoengineer.propose.syntax.reductions import squeezed
-from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, identifiers, text, walk
+from evoengineer.propose.syntax.tree import (
+    Edit,
+    NotUnderstood,
+    edited,
+    field,
+    identifiers,
+    is_call_of,
+    text,
+    walk,
+)
 
 _WARP = 32
+_SECTOR = 8  # neighbours that are read at once
 _ENOUGH = 1 << 17  # outputs that fill a card by themselves
 _SHORT = 64  # iterations that are not worth sharing
 _BLOCKS = 4  # for every multiprocessor
@@ -55,7 +65,7 @@ class SharedSum:
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        found = [change for kernel in kernels(source) for change in _of(source, kernel, task)]
+        found = [change for kernel in task.open(source) for change in _of(source, kernel, task)]
         ranked = [(place * random.uniform(0.5, 1.5), change) for place, change in enumerate(found)]
         for _, change in sorted(ranked, key=lambda each: each[0]):
             yield change
@@ -71,12 +81,19 @@ def _of(source: str, kernel: Kernel, task: Task) -> Iterator[Change]:
     if outputs >= _ENOUGH or 0 < iterations < _SHORT:
         return
     multiprocessors = task.multiprocessors or _USUAL_MULTIPROCESSORS
-    for across in (_WARP, 1) if shape.reads_across() else (1, _WARP):
+    # Blocks cannot share a sum that another one needs: fewer outputs per block, as few as fill a sector, make more.
+    alone = len(shape.foldings) > 1
+    together = (_SECTOR, _WARP) if alone and outputs < _WARP * multiprocessors else (_WARP,)
+    for across in (*together, 1) if shape.reads_across() else (1, *together):
         for threads in _THREADS:
             blocks = -(-outputs // across) or multiprocessors
             lanes = threads // across
             parts = 1
-            while blocks * parts * 2 <= _BLOCKS * multiprocessors and iterations >= lanes * parts * 2 * _EACH:
+            while (
+                not alone
+                and blocks * parts * 2 <= _BLOCKS * multiprocessors
+                and iterations >= lanes * parts * 2 * _EACH
+            ):
                 parts *= 2
             for count in dict.fromkeys((parts, max(1, parts // 4))):
                 words = (
@@ -112,7 +129,7 @@ class _Shape:
 
     def __init__(self, source: str, kernel: Kernel) -> None:
         self.nest = nest_of(source, kernel)
-        self.found = analysed(source, self.nest)
+        self.found = analysed(source, self.nest, adding=True)
         self.total = total_of(self.nest)
         self.items: list[Node | _Folding] = []
         for statement in self.nest.body:
@@ -128,7 +145,10 @@ class _Shape:
         self._require_no_reuse()
 
     def _require_no_reuse(self) -> None:
-        """Where outputs share what they load, it pays more to compute several in a thread."""
+        """Where outputs share what they load, it pays more to compute several in a thread; along one dimension there
+        is nothing to gain from that."""
+        if len(self.nest.dims) == 1:
+            return
         dims = frozenset(dim.name for dim in self.nest.dims)
         for each in self.foldings:
             loads = [node for node in walk(each.body) if is_load(node) and not is_target(node)]
@@ -190,7 +210,7 @@ class _Printer:
         kernel = self.nest.kernel
         self.name = fresh_name(source, f"{kernel.name}_shared")
         self.stem = self.name.upper()
-        self.parameters = ", ".join(each.declaration for each in kernel.parameters)
+        self.parameters = ", ".join([*(each.declaration for each in kernel.parameters), *self.nest.told])
         self.parted = parts > 1
         self.types = {
             text(field(node, "declarator")): text(field(statement, "type"))
@@ -284,8 +304,8 @@ class _Printer:
                     break
             else:
                 stores = any(
-                    target is not None and target.type != "identifier"
-                    for target in (target_of(node) for node in walk(item))
+                    is_call_of(node, "atomicAdd") or (target is not None and target.type != "identifier")
+                    for node, target in ((node, target_of(node)) for node in walk(item))
                 )
                 lines.append(f"{STEP}{'if (is_output && along == 0) ' if stores else ''}{text(item)}\n")
         return "".join(lines) + "}"
@@ -370,7 +390,7 @@ class _Printer:
                 if not set().union(*(identifiers(loop.last) for loop in each.loops)) <= parameters:
                     raise NotUnderstood("loops whose course is not known before them")
                 tests.append(f"{self.nest.on_host(length)} < (1LL << 31) - (1 << 20)")
-        arguments = ", ".join(text(each) for each in launch.arguments)
+        arguments = ", ".join([*(text(each) for each in launch.arguments), *self.nest.telling])
         further = "".join(f", {text(each)}" for each in launch.further)
         across, threads = self._size("ACROSS"), self._size("THREADS")
         blocks = f"static_cast<unsigned>(({total} + {across} - 1) / {across})"

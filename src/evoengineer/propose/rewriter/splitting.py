@@ -6,11 +6,11 @@ tiled like any other. Parts are added in a fixed order, so that results do not d
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from evoengineer.propose.rewriter.row_printing import options_of
 from evoengineer.propose.rewriter.widening import STEP, Loop, counted
 from evoengineer.propose.syntax.dependence import target_of
 from evoengineer.propose.syntax.kernels import dimensions, fresh_name
@@ -26,8 +26,6 @@ from evoengineer.propose.syntax.tree import (
     text,
     walk,
 )
-
-_DATA = re.compile(r"(?P<tensor>\w+)\s*\.\s*data_ptr\s*<\s*float\s*>\s*\(\s*\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,12 @@ def sum_of(nest: Nest) -> Sum:
     loops = [each for each in nest.body if each.type == "for_statement"]
     if len(loops) != 1 or (loop := counted(loops[0])) is None:
         raise NotUnderstood("not one loop")
-    parameters = {each.name for each in nest.kernel.parameters if not each.is_pointer}
-    if not identifiers(loop.first) | identifiers(loop.last) <= parameters:
+    local = {each.name for each in nest.dims} | {each.name for each in nest.linears}
+    local |= {each.name for each in nest.kernel.parameters if each.is_pointer}
+    local |= {
+        text(_declared(each)) for part in nest.body for each in walk(part) if each.type == "init_declarator"
+    }
+    if (identifiers(loop.first) | identifiers(loop.last)) & local:
         raise NotUnderstood("a loop whose course is not known before it")
     body = field(loops[0], "body")
     inside = {text(_declared(each)) for each in walk(body) if each.type == "init_declarator"}
@@ -79,7 +81,7 @@ def _declared(node: Node) -> Node:
 
 def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
     """The text with the sum in parts, and the name of the kernel that computes them."""
-    if nest.linears or any(dim.grid for dim in nest.dims) or "blockIdx.z" in source:
+    if nest.linears or "blockIdx.z" in source:
         raise NotUnderstood("no axis of the grid is free")
     printer = _Printer(source, nest)
     definition, statement = nest.kernel.definition, nest.launch.statement
@@ -105,14 +107,19 @@ class _Printer:
             fresh_name(source, wanted) for wanted in ("part", "parts", "chunk", "begin", "end", "workspace")
         )
         self.low, self.high = text(self.sum.loop.first), self.sum.loop.end(text(self.sum.loop.last))
-        self.head = ", ".join(each.declaration for each in nest.kernel.parameters)
+        # What only the host knows, the kernels are told, and a test of theirs says what it is.
+        self.told = {dim.name: fresh_name(source, f"all_{dim.name}") for dim in nest.dims if dim.grid}
+        told = [f"int {name}" for name in self.told.values()]
+        self.head = ", ".join([*(each.declaration for each in nest.kernel.parameters), *told])
+        tests = " || ".join(f"{dim} >= {extent}" for dim, extent in self.told.items())
+        self.bound = f"if ({tests}) return;\n{STEP}" if tests else ""
 
     @property
     def place(self) -> str:
         """Where a part of an output lies in the workspace."""
         index, size = "", ""
         for dim in reversed(self.nest.dims):
-            extent = f"static_cast<int64_t>({dim.extent})"
+            extent = f"static_cast<int64_t>({self.told.get(dim.name, dim.extent)})"
             index = f"({index}) * {extent} + {dim.name}" if index else dim.name
             size = f"{size} * {extent}" if size else extent
         return f"{self.parts}[static_cast<int64_t>({self.part}) * ({size}) + {index}]"
@@ -134,7 +141,7 @@ class _Printer:
             [
                 Edit(inside, inside, f"\n{STEP}int {self.part} = blockIdx.z;"),
                 replacing(self.sum.start, "0.0f"),
-                Edit(before, before, bounds),
+                Edit(before, before, self.bound + bounds),
                 replacing(loop.first, self.begin),
                 replacing(field(self.sum.statement, "condition"), f"{loop.name} < {self.end}"),
                 *(replacing(each, "") for each in behind[:-1]),
@@ -146,26 +153,26 @@ class _Printer:
     def total(self) -> str:
         """The kernel with a loop over the parts in place of its own."""
         counter = f"int {self.part} = 0; {self.part} < {self.count}; ++{self.part}"
-        added = f"for ({counter}) {self.sum.name} += {self.place};"
+        added = f"{self.bound}for ({counter}) {self.sum.name} += {self.place};"
         changed = _body(self.nest.kernel.body, [replacing(self.sum.statement, added)])
         return f"__global__ void {self.second}({self.head}, const float* {self.parts}) {changed}"
 
     def launches(self) -> str:
         nest, launch = self.nest, self.nest.launch
         grid = dimensions(launch.grid)
-        if len(grid) > 2:
+        if any(each.strip() != "1" for each in grid[2:]):
             raise NotUnderstood("no axis of the grid is free")
-        tensors = [match["tensor"] for each in launch.arguments if (match := _DATA.search(text(each)))]
-        if not tensors:
-            raise NotUnderstood("no tensor to take the options of the workspace from")
-        sizes = " * ".join(f"static_cast<int64_t>({nest.on_host(dim.extent)})" for dim in nest.dims)
+        extents = [dim.grid or nest.on_host(dim.extent) for dim in nest.dims]
+        sizes = " * ".join(f"static_cast<int64_t>({extent})" for extent in extents)
         length = f"{nest.on_host(self.high)} - ({nest.on_host(self.low)})"
-        arguments = ", ".join(text(each) for each in launch.arguments)
+        told = [f"static_cast<int>({dim.grid})" for dim in nest.dims if dim.grid]
+        arguments = ", ".join([*(text(each) for each in launch.arguments), *told])
         arguments += f", {self.workspace}.data_ptr<float>()"
         further = "".join(f", {text(each)}" for each in launch.further)
         shape = f"dim3({', '.join((*grid, '1')[:2])}, {self.count}), {text(launch.block)}{further}"
+        options = f"{options_of(launch)}.dtype(torch::kFloat32)"
         return (
-            f"auto {self.workspace} = torch::empty({{{self.count} * {sizes}}}, {tensors[-1]}.options());\n{STEP}"
+            f"auto {self.workspace} = torch::empty({{{self.count} * {sizes}}}, {options});\n{STEP}"
             f"{self.first}<<<{shape}>>>({arguments}, ({length} + {self.count} - 1) / {self.count});\n{STEP}"
             f"{self.second}<<<{text(launch.grid)}, {text(launch.block)}{further}>>>({arguments});"
         )

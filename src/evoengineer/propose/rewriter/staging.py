@@ -297,12 +297,16 @@ def is_of_others(condition: Node, load: Node, widening: Widening) -> bool:
 
 
 def definitions_of(nest: Nest) -> dict[str, str]:
-    """How names are defined that are defined once: `v = …` as `(…)`, `a += …` as `(a + (…))`; others are empty."""
+    """How names are defined that are defined once: `v = …` as `(…)`, `a += …` as `(a + (…))`, an index by what it is
+    taken apart into; others are empty."""
     found: dict[str, str] = {}
 
     def add(name: str, value: str) -> None:
         found[name] = "" if name in found else value
 
+    for linear in nest.linears:
+        if linear.name not in {dim.name for dim in nest.dims}:
+            add(linear.name, f"({nest.index_of(linear, {name: name for name in linear.dims})})")
     pointers = {each.name for each in nest.kernel.parameters}
     top = {each.id for each in nest.body}
     for statement in nest.body:

@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from tree_sitter import Node
+
 from evoengineer.propose.rewriter.filling import Side
+from evoengineer.propose.rewriter.interior import Interior
 from evoengineer.propose.rewriter.preloading import Preloading
 from evoengineer.propose.rewriter.staging import Staging
 from evoengineer.propose.rewriter.turning import Turning
@@ -21,7 +24,19 @@ from evoengineer.propose.syntax.dependence import Dependence, Dims, dependence, 
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.kernels import fresh_name
 from evoengineer.propose.syntax.nest import Dim, Nest
-from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
+from evoengineer.propose.syntax.reductions import squeezed
+from evoengineer.propose.syntax.tree import (
+    Edit,
+    NotUnderstood,
+    edited,
+    field,
+    identifiers,
+    is_call_of,
+    named,
+    operator,
+    text,
+    walk,
+)
 
 _SHARED_BYTES = 49152  # that a block may have without asking
 _RESIDENT_THREADS = 512  # of a multiprocessor, to hide latency with
@@ -53,6 +68,7 @@ class Schedule:
     parts: int = 1  # blocks that share a long sum, for a second kernel to add up
     resident: int = 0  # blocks that a multiprocessor must have registers for; 0 leaves that to the compiler
     edges_apart: bool = False  # blocks whose outputs all exist run a version without tests for edges
+    inside: bool = False  # … and only those in which no test of the computation fails, without these either
 
     @property
     def together(self) -> int:
@@ -71,28 +87,74 @@ class Schedule:
         staged += ", shared operands preloaded" if self.preload else ""
         staged += ", operands turned in shared memory" if self.turned else ""
         staged += f", {self.resident} blocks at a time" if self.resident else ""
+        staged += ", without tests inside" if self.inside else ""
         special = "".join(f", {name} = {value}" for name, value in self.assumed)
         return f"blocks of {tile}, {each} per thread{staged}{special}"
 
 
-def analysed(source: str, nest: Nest) -> Dependence:
-    """Dependence of the nest's variables, or why it cannot be tiled."""
+def analysed(source: str, nest: Nest, *, adding: bool = False) -> Dependence:
+    """Dependence of the nest's variables, or why it cannot be tiled. Where it may be `adding`, an `atomicAdd` outside
+    of loops counts as a store."""
     indices: dict[str, Dims] = {dim.name: frozenset({dim.name}) for dim in nest.dims}
     indices |= {linear.name: frozenset(linear.dims) for linear in nest.linears}
     changed = {text(target) for part in nest.body for node in walk(part) if (target := target_of(node))}
     constants = {each.name for each in nest.kernel.parameters if not each.is_pointer} - changed
-    found = dependence(nest.body, indices, pure_functions(source), frozenset(constants), nest.same)
+    functions = pure_functions(source) | ({"atomicAdd"} if adding else set())
+    found = dependence(nest.body, indices, functions, frozenset(constants), nest.same)
+    if adding:
+        found.stored |= _added_to(nest)
     roots = _pointers(nest)
     stored = {roots.get(name, name) for name in found.stored}
     if not stored:
         raise NotUnderstood("no output is stored")
     for statement in nest.body:
         for node in walk(statement):
-            if is_load(node) and not is_target(node):
+            if (
+                is_load(node)
+                and not is_target(node)
+                and not _is_address(node)
+                and not _is_own(node, statement)
+            ):
                 base = field(node, "argument")
                 names = {text(each) for each in walk(base) if each.type == "identifier"}
                 if {roots.get(name, name) for name in names} & stored:
                     raise NotUnderstood("an output is read as well")
+    return found
+
+
+def _is_own(node: Node, statement: Node) -> bool:
+    """Whether an output is read where it is stored, as in `c[i] = alpha * sum + beta * c[i];`: by nobody else."""
+    change = (
+        named(statement)[0] if statement.type == "expression_statement" and named(statement) else statement
+    )
+    return (
+        change.type == "assignment_expression"
+        and is_load(field(change, "left"))
+        and squeezed(field(change, "left")) == squeezed(node)
+    )
+
+
+def _is_address(node: Node) -> bool:
+    """Whether only the place is meant, not what lies there: `&sums[i]`."""
+    parent = node.parent
+    return parent is not None and parent.type == "pointer_expression" and operator(parent) == "&"
+
+
+def _added_to(nest: Nest) -> set[str]:
+    """Pointers whose elements are added to atomically."""
+    found: set[str] = set()
+    for statement in nest.body:
+        for node in walk(statement):
+            if not is_call_of(node, "atomicAdd"):
+                continue
+            if statement.type != "expression_statement" or node.parent != statement:
+                raise NotUnderstood("an atomic addition within another statement")
+            place = named(field(node, "arguments"))[0]
+            found |= {
+                each.name
+                for each in nest.kernel.parameters
+                if each.is_pointer and each.name in identifiers(place)
+            }
     return found
 
 
@@ -144,6 +206,7 @@ class _Printer:
         self.sides = {side.dim: side for side in schedule.sides}
         self.shared: list[str] = []
         self.preloading: Preloading | None = None
+        self.interior: Interior | None = None
         self.prologue = ""
 
     def constant(self, dim: str, what: str) -> str:
@@ -173,6 +236,8 @@ class _Printer:
             f"first_{side.dim} + {self.constant(side.dim, 'TILE')} <= {self._extent(side.dim)}"
             for side in self.schedule.sides
         )
+        if self.interior is not None:
+            whole = " && ".join([whole, *self.interior.tests])
         return (
             self._constants()
             + _template([*assumed, "bool WHOLE"])
@@ -285,7 +350,11 @@ class _Printer:
             names = (f"{self.stem}_STEP", self.threads, f"{self.stem}_AHEAD")
             stager = Staging(self.nest, self._staged_sides(), *names, self.schedule.wide, self.shared)
         trips = dict(self.schedule.assumed)
-        widening = Widening(self.nest, self.found, coarse, in_range, stager, self._fixed_nodes(), trips)
+        if self.schedule.inside:
+            tiles = {side.dim: self.constant(side.dim, "TILE") for side in self.schedule.sides}
+            self.interior = Interior(self.nest, tiles)
+        fixed = self._fixed_nodes()
+        widening = Widening(self.nest, self.found, coarse, in_range, stager, fixed, trips, self.interior)
         if self.schedule.preload:
             self.preloading = Preloading(widening, self._staged_sides(), self.threads)
             self.prologue = self.preloading.prologue()

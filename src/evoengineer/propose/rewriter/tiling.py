@@ -43,7 +43,7 @@ class Tiling:
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         """Every kernel that can be tiled is tiled at once: a text with two is not held back by the other."""
         source = unstaged(source)
-        streams = {kernel.name: _ways(source, kernel.name, task, random) for kernel in kernels(source)}
+        streams = {kernel.name: _ways(source, kernel.name, task, random) for kernel in task.open(source)}
         latest: dict[str, Schedule] = {}
         while streams:
             written, words = source, []
@@ -134,11 +134,11 @@ class _Possible:
 
     def __init__(self, source: str, nest: Nest, dependence: Dependence) -> None:
         self.source, self.nest, self.dependence = source, nest, dependence
-        self._known: dict[tuple[bool, bool, bool, tuple[str, ...]], bool] = {}
+        self._known: dict[tuple[bool, bool, bool, bool, tuple[str, ...]], bool] = {}
 
     def __call__(self, schedule: Schedule) -> bool:
         dims = tuple(side.dim for side in schedule.sides)
-        key = (schedule.step > 0, schedule.preload, schedule.turned, dims)
+        key = (schedule.step > 0, schedule.preload, schedule.turned, schedule.inside, dims)
         if key not in self._known:
             try:
                 tiled(self.source, self.nest, self.dependence, schedule)

@@ -21,14 +21,15 @@ from random import Random
 from tree_sitter import Node
 
 from evoengineer.propose.rewriter.change import Change, Task
+from evoengineer.propose.rewriter.outputs import indices, total_of
 from evoengineer.propose.rewriter.row_printing import STEP, constants, reduction_function
 from evoengineer.propose.rewriter.widening import Loop, counted
 from evoengineer.propose.syntax.arithmetic import value_of
-from evoengineer.propose.syntax.dependence import dependence, is_load, target_of
+from evoengineer.propose.syntax.dependence import Dependence, dependence, is_load, target_of
 from evoengineer.propose.syntax.folds import LEAVING, folds
 from evoengineer.propose.syntax.functions import pure_functions
 from evoengineer.propose.syntax.host import host_values
-from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
+from evoengineer.propose.syntax.kernels import Kernel, fresh_name
 from evoengineer.propose.syntax.nest import nest_of
 from evoengineer.propose.syntax.reductions import squeezed
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, text, walk
@@ -51,7 +52,7 @@ class WarpPerRow:
     fresh: bool = True
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
-        for kernel in kernels(source):
+        for kernel in task.open(source):
             ways = [("a warp per row", 128, True), ("a block per row", 256, False)]
             if _rows(source, kernel, task) * 2 <= _FEW_ROWS:
                 ways.reverse()
@@ -65,7 +66,7 @@ class WarpPerRow:
 def _rows(source: str, kernel: Kernel, task: Task) -> int:
     try:
         nest = nest_of(source, kernel)
-        return value_of(nest.on_host(nest.dims[0].extent), host_values(nest.launch, task.arguments))
+        return value_of(nest.on_host(total_of(nest)), host_values(nest.launch, task.arguments))
     except NotUnderstood:
         return _FEW_ROWS
 
@@ -77,14 +78,15 @@ def by_rows(source: str, kernel: Kernel, threads: int, *, warps: bool) -> str:
     functions = "".join(
         reduction_function(printer.function(how), how, printer.threads) for how in sorted(printer.ways)
     )
-    parameters = ", ".join(each.declaration for each in kernel.parameters)
+    nest = printer.nest
+    parameters = ", ".join([*(each.declaration for each in kernel.parameters), *nest.told])
     head = f"__global__ void __launch_bounds__({printer.threads}) {printer.name}({parameters}) {{\n"
     written = constants(printer.stem, {"THREADS": threads}) + functions + head + body + "}"
-    launch = printer.nest.launch
-    rows = f"static_cast<int64_t>({printer.nest.on_host(printer.row.extent)})"
+    launch = nest.launch
+    rows = f"static_cast<int64_t>({nest.on_host(printer.rows)})"
     blocks = f"({rows} * 32 + {printer.threads} - 1) / {printer.threads}" if warps else rows
     further = "".join(f", {text(each)}" for each in launch.further)
-    arguments = ", ".join(text(each) for each in launch.arguments)
+    arguments = ", ".join([*(text(each) for each in launch.arguments), *nest.telling])
     call = f"{printer.name}<<<{blocks}, {printer.threads}{further}>>>({arguments});"
     end = kernel.definition.end_byte
     return edited(
@@ -99,10 +101,10 @@ def by_rows(source: str, kernel: Kernel, threads: int, *, warps: bool) -> str:
 class _Printer:
     def __init__(self, source: str, kernel: Kernel, *, warps: bool) -> None:
         self.nest, self.warps = nest_of(source, kernel), warps
-        if len(self.nest.dims) != 1 or self.nest.linears or self.nest.dims[0].grid:
-            raise NotUnderstood("outputs with several dimensions")
-        (self.row,) = self.nest.dims
-        dependence(self.nest.body, {self.row.name: frozenset({self.row.name})}, pure_functions(source))
+        self.rows = total_of(self.nest)
+        indices_of = {each.name: frozenset({each.name}) for each in self.nest.dims}
+        indices_of |= {each.name: frozenset(each.dims) for each in self.nest.linears}
+        self._require_rows(dependence(self.nest.body, indices_of, pure_functions(source)))
         self.name = fresh_name(source, f"{kernel.name}_rows")
         self.stem = self.name.upper()
         self.threads = f"{self.stem}_THREADS"
@@ -112,19 +114,29 @@ class _Printer:
         self.starts: dict[str, str] = {}  # what a variable was set to, as long as that is known
         self._require_apart()
 
+    def _require_rows(self, found: Dependence) -> None:
+        """Several dimensions together number rows only if some load of a loop has to do with all of them."""
+        dims = frozenset(each.name for each in self.nest.dims)
+        loops = [each for each in self.nest.body if each.type == "for_statement"]
+        loads = [node for each in loops for node in walk(each) if is_load(node)]
+        if len(dims) > 1 and not any(found.of(node) == dims for node in loads):
+            raise NotUnderstood("outputs that share all that they load")
+
     def function(self, how: str) -> str:
         return f"{self.name}_{'sum' if how == '+' else how}"
 
     def body(self) -> str:
-        row = f"const {self.row.type} {self.row.name}"
+        number = "number_of_row"
         if self.warps:
             lines = [
-                f"{STEP}{row} = (static_cast<int64_t>(blockIdx.x) * {self.threads} + threadIdx.x) / 32;\n",
+                f"{STEP}const int64_t {number} = "
+                f"(static_cast<int64_t>(blockIdx.x) * {self.threads} + threadIdx.x) / 32;\n",
                 f"{STEP}const int {self.lane} = threadIdx.x % 32;\n",
-                f"{STEP}if ({self.row.name} >= {self.row.extent}) return;\n",
+                f"{STEP}if ({number} >= {self.rows}) return;\n",
             ]
         else:
-            lines = [f"{STEP}{row} = blockIdx.x;\n"]
+            lines = [f"{STEP}const int64_t {number} = blockIdx.x;\n"]
+        lines += indices(self.nest, number)
         loops = 0
         for statement in self.nest.body:
             if statement.type == "for_statement":

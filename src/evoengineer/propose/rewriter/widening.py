@@ -9,12 +9,15 @@ there is no mask.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from tree_sitter import Node
 
 from evoengineer.propose.syntax.addresses import has_unit_stride
+from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import (
     NONE,
     Dependence,
@@ -41,6 +44,7 @@ from evoengineer.propose.syntax.tree import (
 
 STEP = "    "
 # Of innermost statements, by unrolled loops: more is slow to compile and leaves the instruction cache.
+_COPIES_INSIDE = 128  # the same without tests
 _COPIES = 40
 
 
@@ -82,6 +86,12 @@ class Loop:
 Stager = Callable[[Node, Loop, "Widening", str, tuple[Mask, ...]], str | None]
 
 
+class Settled(Protocol):
+    """Conditions that all outputs of some blocks pass; see `interior.py`."""
+
+    def settles(self, condition: Node, form: str, widening: Widening) -> bool: ...
+
+
 class Widening:
     """Prints the body. `stager` may take over a loop."""
 
@@ -94,9 +104,10 @@ class Widening:
         stager: Stager | None = None,
         fixed: Mapping[int, str] | None = None,
         trips: Mapping[str, int] | None = None,
+        interior: Settled | None = None,
     ) -> None:
         """`in_range` tells whether an output exists; `fixed` are expressions that are constants now, by node, and
-        `trips` their values, by text."""
+        `trips` their values, by text. `interior` tells which conditions always hold in blocks that are `WHOLE`."""
         self.nest = nest
         self.dependence = dependence
         self.coarse = tuple(coarse)
@@ -104,6 +115,7 @@ class Widening:
         self.stager = stager
         self.fixed = fixed or {}
         self.trips = trips or {}
+        self.interior = interior
         self.loads = dict(self.fixed)  # expressions that are written otherwise, by node: staged loads, too
         self.tables: dict[int, str] = {}  # types of loads that can be made whatever the masks are, by node
         self.zeroed: dict[int, set[str]] = {}  # loads that count as zero where these masks are off, by node
@@ -301,9 +313,10 @@ class Widening:
         if along is None or not self._is_row_of_floats(target, along.dim):
             statement = f"if ({guard}) {stored.format(self.expression(value, loads))}"
             return hoisted + self.over(every, statement, pad)
-        return hoisted + self._store_runs(
-            along, guard, self.expression(target), self.expression(value, loads), pad
-        )
+        written = self.expression(value, loads)
+        if any(is_load(each) and text(each) == text(target) for each in walk(value)):
+            written = f"({guard}) ? {written} : 0.0f"  # copies past an edge must not read what others store
+        return hoisted + self._store_runs(along, guard, self.expression(target), written, pad)
 
     def _is_row_of_floats(self, target: Node, dim: str) -> bool:
         """Whether outputs along a dimension are neighbours in memory that a wide store could take."""
@@ -419,6 +432,8 @@ class Widening:
         test = form.format(self.expression(condition, loads))
         if has_load(condition):
             test = " && ".join([*(each.name + self.indices(each.dims) for each in masks), test])
+        if self.interior is not None and self.interior.settles(condition, form, self):
+            test = f"WHOLE || {test}"
         place = mask.name + self.indices(dims)
         printed = hoisted + f"{pad}bool {mask.name}{self.sizes(dims)}, {mask.name}_any = false;\n"
         printed += self.over(dims, f"{mask.name}_any |= {place} = {test};", pad)
@@ -495,7 +510,8 @@ class Widening:
             return self._split_loop(node, pad, masks)
         opening = render_header(node, body, self.names(), self.loads)
         factor, _ = self._unrolling(node)
-        unroll = f"{pad}#pragma unroll (ASSUMED ? {factor} : 1)\n" if factor > 1 else ""
+        when = " && ".join((["ASSUMED"] if self.trips else []) + (["WHOLE"] if self.interior else []))
+        unroll = f"{pad}#pragma unroll ({when} ? {factor} : 1)\n" if factor > 1 else ""
         if factor == 1 and self._has_known_course(node):
             unroll = f"{pad}#pragma unroll 1\n"  # the compiler would, since it knows how long the loop is
         printed = self.sequence(statements_of(body), pad + STEP, masks)
@@ -506,20 +522,34 @@ class Widening:
         inside = [each for each in walk(field(node, "body")) if each.type == "for_statement"]
         copies = max((self._unrolling(each)[1] for each in inside), default=1)
         loop = counted(node)
-        trips = self.trips.get(text(loop.last), 1) if loop is not None and text(loop.first) == "0" else 1
+        trips = (self._trips(loop) or 1) if loop is not None else 1
         outer = node.parent
         while outer is not None and outer.type != "for_statement":
             outer = outer.parent
         plain = not any(each.type == "if_statement" for each in walk(field(node, "body")))
-        if not inside and plain and outer is not None and self._has_known_course(outer):
+        known = outer is not None and self._has_known_course(outer)
+        if not inside and plain and known and self.interior is None:
             trips = min(trips, 4)  # what unrolling gains there is in the loops around, whose tests it settles
-        if trips * copies > _COPIES:
+        if trips * copies > (_COPIES if self.interior is None else _COPIES_INSIDE):
             return 1, copies
         return trips, trips * copies
 
     def _has_known_course(self, node: Node) -> bool:
         loop = counted(node)
-        return loop is not None and text(loop.last) in self.trips
+        return loop is not None and self._trips(loop) is not None
+
+    def _trips(self, loop: Loop) -> int | None:
+        """How often a loop is gone through, if that follows from the parameters that a special version knows, or, in
+        blocks without tests, from the loop alone."""
+        written = f"{text(loop.first)} {text(loop.last)}"
+        given = any(re.search(rf"\b{re.escape(name)}\b", written) for name in self.trips)
+        if not given and self.interior is None:
+            return None
+        try:
+            first, last = (value_of(text(each), self.trips) for each in (loop.first, loop.last))
+        except NotUnderstood:
+            return None
+        return max(0, last - first + loop.inclusive)
 
     def _split_loop(self, node: Node, pad: str, masks: tuple[Mask, ...]) -> str:
         """Bounds differ between outputs: before all have begun and after the first has ended, outputs are masked."""
@@ -582,11 +612,7 @@ class Widening:
         return any(text(each) == name for part in self.nest.body for each in walk(part))
 
     def _linear(self, linear: Linear, pad: str) -> str:
-        names = self.names()
-        place = ""
-        for dim in reversed([each for each in self.nest.dims if each.name in linear.dims]):
-            index = f"static_cast<{linear.type}>({names[dim.name]})"
-            place = f"({place}) * ({dim.extent}) + {index}" if place else index
+        place = self.nest.index_of(linear, self.names())
         dims = self.narrow(self.dependence.dims[linear.name])
         return f"{pad}{linear.type} {linear.name}{self.sizes(dims)};\n" + self.over(
             dims, f"{linear.name}{self.indices(dims)} = {place};", pad

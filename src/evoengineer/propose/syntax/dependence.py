@@ -18,6 +18,7 @@ from evoengineer.propose.syntax.tree import (
     identifiers,
     named,
     operator,
+    render,
     stripped,
     text,
     walk,
@@ -34,7 +35,7 @@ _PURE = frozenset({
     "__sinf", "__cosf", "__fdividef", "__float2half", "__half2float", "__float2bfloat16",
     "__bfloat162float", "__hadd", "__hmul", "__hfma", "lrintf", "copysignf", "isnan", "isinf", "__dp4a",
     "float", "int", "double", "int64_t", "long", "unsigned", "__int2float_rn", "__float2int_rn", "half",
-    "__half",
+    "__half", "make_float2", "make_float4",
 })  # fmt: skip
 
 
@@ -83,15 +84,16 @@ def dependence(
     """Find the smallest solution; `indices` are the variables that name outputs, `functions` the pure ones,
     `constants` names that are the same for the whole kernel, `same` expressions that are one of the indices."""
     statements = list(body)
+    sizes = _sizes(statements, constants)
     groups = {
-        node.id: Group(text(stripped(field(node, "left"))), text(field(node, "right")))
+        node.id: Group(text(stripped(field(node, "left"))), render(field(node, "right"), sizes))
         for statement in statements
         for node in walk(statement)
         if node.type == "binary_expression"
         and operator(node) == "/"
         and indices.get(left := text(stripped(field(node, "left"))))
         == frozenset((left,))  # no index over several dimensions
-        and identifiers(field(node, "right")) <= constants
+        and identifiers(field(node, "right")) <= constants | set(sizes)
     }
     result = Dependence(dict(indices), groups=groups, same=same or {})
     _require_understood(statements, functions)
@@ -100,6 +102,21 @@ def dependence(
         _sequence(statements, result, NONE)
         if result.dims == before:
             return result
+
+
+def _sizes(statements: list[Node], constants: frozenset[str]) -> dict[str, str]:
+    """What the names of a body that follow from constants are in terms of these."""
+    changed = {text(target) for each in statements for node in walk(each) if (target := target_of(node))}
+    found: dict[str, str] = {}
+    for statement in statements:
+        for each in named(statement) if statement.type == "declaration" else ():
+            if each.type != "init_declarator" or field(each, "declarator").type != "identifier":
+                continue
+            name, value = text(field(each, "declarator")), field(each, "value")
+            mentioned = identifiers(value)
+            if mentioned and mentioned <= constants | set(found) and name not in changed:
+                found[name] = f"({render(value, found)})"
+    return found
 
 
 def ends_iteration(statement: Node) -> bool:

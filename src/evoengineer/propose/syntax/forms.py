@@ -5,6 +5,7 @@ Each rule looks at a node and says what to write instead; see `plain.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
@@ -18,9 +19,27 @@ from evoengineer.propose.syntax.tree import (
     operator,
     replacing,
     stripped,
+    terms,
     text,
     walk,
 )
+
+
+def comparisons(node: Node) -> Iterator[Edit]:
+    """`!(a < b && c >= 0)` → `!((a < b) && (c >= 0))`: the grammar takes what lies between `<` and `>` for the argument
+    of a template."""
+    if node.type != "parenthesized_expression" or not any(
+        each.type == "template_function" and re.search(r"&&|\|\|", text(each)) for each in walk(node)
+    ):
+        return
+    parts, depth, start, written = [], 0, 1, text(node)
+    for place, sign in enumerate(written):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 1 and written[place : place + 2] in ("&&", "||"):
+            parts += [f"({written[start:place].strip()})", written[place : place + 2]]
+            start = place + 2
+    if parts:
+        yield replacing(node, f"({' '.join(parts)} ({written[start:-1].strip()}))")
 
 
 def added(node: Node) -> Iterator[Edit]:
@@ -213,3 +232,148 @@ def skipping(node: Node) -> Iterator[Edit]:
         return
     condition = text(stripped(named(field(node, "condition"))[0]))
     yield replacing(node, f"if (!({condition})) continue;\n" + "\n".join(text(each) for each in statements))
+
+
+def remainders(node: Node) -> Iterator[Edit]:
+    """`i = k / m; j = k - i * m` → `j = k % m`."""
+    if node.type != "init_declarator" or field(node, "declarator").type != "identifier":
+        return
+    value = stripped(field(node, "value"))
+    if value.type != "binary_expression" or operator(value) != "-":
+        return
+    whole, factors = stripped(field(value, "left")), terms(field(value, "right"), "*")
+    if whole.type != "identifier" or len(factors) != 2:
+        return
+    for quotient, divisor in (factors, factors[::-1]):
+        found = _value_of(quotient, whole, node)
+        if found is None or found.type != "binary_expression" or operator(found) != "/":
+            continue
+        parts = [text(stripped(field(found, side))) for side in ("left", "right")]
+        if parts == [text(whole), text(divisor)] and divisor.type in ("identifier", "number_literal"):
+            yield replacing(field(node, "value"), f"{text(whole)} % {text(divisor)}")
+            return
+
+
+def _value_of(name: Node, whole: Node, place: Node) -> Node | None:
+    """What a local variable that nobody changes was declared as, before this place and where `whole` still is what it
+    was."""
+    scope = place
+    while scope.parent is not None and scope.type != "function_definition":
+        scope = scope.parent
+    declared = None
+    for node in walk(scope):
+        target = target_of(node)
+        if target is not None and text(target) == text(name):
+            return None
+        if target is not None and text(target) == text(whole) and node.end_byte <= place.start_byte:
+            declared = None
+        if (
+            node.type == "init_declarator"
+            and text(field(node, "declarator")) == text(name)
+            and node.end_byte <= place.start_byte
+        ):
+            declared = stripped(field(node, "value"))
+    return declared
+
+
+_UPPER = {"&&": ("<", ">"), "||": (">=", "<=")}
+
+
+def bounds_first(node: Node) -> Iterator[Edit]:
+    """`if (i >= 1 && i < n) { … }` → `if (i < n) { if (i >= 1) { … } }`, and the same where the others return: a
+    bound of the outputs by itself, and a test that is left to the computation."""
+    block = node.parent
+    if (
+        node.type != "if_statement"
+        or node.child_by_field_name("alternative") is not None
+        or block is None
+        or block.type != "compound_statement"
+        or block.parent is None
+        or block.parent.type != "function_definition"
+    ):
+        return
+    condition, inner = stripped(named(field(node, "condition"))[0]), field(node, "consequence")
+    leaves = text(inner).replace(" ", "").replace("\n", "") in ("return;", "{return;}")
+    sign = "||" if leaves else "&&"
+    if not leaves and named(block)[-1] != node:
+        return
+    bounds: list[Node] = []
+    others: list[Node] = []
+    for term in terms(condition, sign):
+        (bounds if _is_upper_bound(term, sign) else others).append(term)
+    if not bounds or not others or any(not _is_lower_bound(each, sign) for each in others):
+        return
+    first, rest = (f" {sign} ".join(text(each) for each in part) for part in (bounds, others))
+    if not leaves:
+        yield replacing(node, f"if ({first}) {{ if ({rest}) {text(inner)} }}")
+        return
+    yield replacing(node, f"if ({first}) return;\n    if (!({rest})) {{")
+    yield Edit(block.end_byte - 1, block.end_byte - 1, "}\n")
+
+
+def _is_upper_bound(term: Node, sign: str) -> bool:
+    """`i < n` by itself, with a name on its smaller side."""
+    if term.type != "binary_expression" or operator(term) not in _UPPER[sign]:
+        return False
+    smaller, larger = field(term, "left"), field(term, "right")
+    if operator(term) == _UPPER[sign][1]:
+        smaller, larger = larger, smaller
+    return stripped(smaller).type == "identifier" and stripped(larger).type != "number_literal"
+
+
+def _is_lower_bound(term: Node, sign: str) -> bool:
+    """`i > 0`, `i >= 1` by itself, for `||` the opposite."""
+    if term.type != "binary_expression" or operator(term) not in ("<", "<=", ">", ">="):
+        return False
+    sides = {stripped(field(term, side)).type for side in ("left", "right")}
+    return sides == {"identifier", "number_literal"}
+
+
+def once_assigned(node: Node) -> Iterator[Edit]:
+    """`int t = i / w; x = t % h; t /= h; y = t;` → `…; int t_then = t / (h); y = t_then;` for whole numbers that change
+    in straight code only: every name has one value."""
+    change = named(node)[0] if node.type == "expression_statement" and named(node) else node
+    block = node.parent
+    if change.type != "assignment_expression" or block is None or block.type != "compound_statement":
+        return
+    target, sign = field(change, "left"), operator(change)
+    if target.type != "identifier" or sign not in ("=", "/=", "%=", "+=", "-=", "*="):
+        return
+    name, kind = text(target), ""
+    for statement in named(block):
+        for each in named(statement) if statement.type == "declaration" else ():
+            if each.type == "init_declarator" and text(field(each, "declarator")) == name:
+                kind = text(field(statement, "type"))
+    if kind not in _WHOLE_NUMBERS:
+        return
+    for each in walk(block):
+        other = target_of(each)
+        straight = each.parent is not None and each.parent.parent == block
+        if other is not None and text(other) == name and not straight:
+            return
+    value = text(field(change, "right"))
+    if sign != "=":
+        value = f"{name} {sign[0]} ({value})"
+    function = block
+    while function.parent is not None and function.type != "function_definition":
+        function = function.parent
+    later, number = f"{name}_then", 2
+    while later in text(function):
+        later, number = f"{name}_then{number}", number + 1
+    yield replacing(node, f"{kind} {later} = {value};")
+    for each in walk(block):
+        if each.type == "identifier" and text(each) == name and each.start_byte >= node.end_byte:
+            yield replacing(each, later)
+
+
+_WHOLE_NUMBERS = (
+    "int",
+    "long",
+    "unsigned",
+    "unsigned int",
+    "int64_t",
+    "size_t",
+    "long long",
+    "int32_t",
+    "uint",
+)

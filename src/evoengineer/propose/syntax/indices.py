@@ -27,6 +27,7 @@ class Index:
     type: str
     axis: str
     alone: bool
+    size: str = ""  # what a block's number is multiplied by
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Reading:
                 for other in identifiers(value) & set(aliases):
                     found.pop(other, None)
             if position is not None:
-                found[name] = Index(_of_positions(kind), *position)
+                found[name] = Index(_of_positions(kind), *position, _block_size(value, aliases))
                 continue
             if stride:
                 strides[name] = stride
@@ -143,6 +144,20 @@ class Reading:
         del self.direct[name]
         return False
 
+    def _is_first_thread(self, term: Node, *, leaves: bool) -> bool:
+        """`threadIdx.a == 0` where blocks along that axis are numbered alone: one thread is what an output gets."""
+        if term.type != "binary_expression" or operator(term) != ("!=" if leaves else "=="):
+            return False
+        sides = [text(stripped(field(term, side))) for side in ("left", "right")]
+        axes = [
+            axis for axis in AXES if f"threadIdx.{axis}" in [self.aliases.get(side, side) for side in sides]
+        ]
+        if "0" not in sides or len(axes) != 1:
+            return False
+        return any(each.alone for each in self.direct.values()) and not any(
+            each.axis == axes[0] and not each.alone for each in self.direct.values()
+        )
+
     def _bounds(self, condition: Node, *, leaves: bool) -> bool:
         """Read `v >= extent || …` where it `leaves`, `v < extent && …` where not; whether all of it is of that form."""
         if condition.type == "condition_clause":
@@ -154,6 +169,8 @@ class Reading:
         known = {*self.direct, *(each.name for each in self.digits)}
         found: dict[str, str] = {}
         for term in terms(condition, joint):
+            if self._is_first_thread(term, leaves=leaves):
+                continue
             if term.type != "binary_expression":
                 return False
             left, right = stripped(field(term, "left")), stripped(field(term, "right"))
@@ -212,6 +229,16 @@ def axis_of(value: Node, aliases: Mapping[str, str] | None = None) -> tuple[str,
                 if other[0] == f"blockDim.{axis}" or other[0].isidentifier() or other[0].isdigit():
                     return axis, False
     return None
+
+
+def _block_size(value: Node, aliases: Mapping[str, str]) -> str:
+    """The factor of `blockIdx.a` in such an index."""
+    for term in terms(stripped(value), "+"):
+        factors = [text(stripped(each)) for each in terms(term, "*")]
+        others = [each for each in factors if aliases.get(each, each) not in _BLOCKS]
+        if len(others) == 1 and len(factors) == 2:
+            return others[0]
+    return ""
 
 
 def _factors(expression: Node) -> tuple[str, ...]:

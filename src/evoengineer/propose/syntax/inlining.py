@@ -1,8 +1,8 @@
 """Inlining: what a kernel does by functions of its own text, written where it is done.
 
-Only functions that are given pointers: others are pure, and the model can do with their names. A function is written
-out where its body is a sequence of statements with at most one `return`, at the end, and where it is called in a
-declaration or an expression statement. Its variables get names that the text does not have.
+Only functions that are given pointers, or structures that hold some: others are pure, and the model can do with their
+names. A function is written out where its body is a sequence of statements with at most one `return`, at the end, and
+where it is called in a declaration or an expression statement. Its variables get names that the text does not have.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tree_sitter import Node
 
 from evoengineer.propose.syntax.dependence import target_of
 from evoengineer.propose.syntax.kernels import Parameter, fresh_name, kernels, parameters_of
+from evoengineer.propose.syntax.structures import structures
 from evoengineer.propose.syntax.tree import (
     Edit,
     NotUnderstood,
@@ -54,6 +55,7 @@ def inlined(source: str) -> str:
 
 
 def _functions(source: str) -> Iterator[_Function]:
+    holders = {name for name, each in structures(source).items() if each.has_pointer}
     for node in walk(parse(source).root_node):
         if node.type != "function_definition" or not any(
             text(each) == "__device__" for each in node.children
@@ -70,7 +72,7 @@ def _functions(source: str) -> Iterator[_Function]:
         if (
             len(returns) > 1
             or (returns and returns[0] != last)
-            or not any(each.is_pointer for each in parameters)
+            or not any(each.is_pointer or _plain(each.type) in holders for each in parameters)
             or any("&" in each.type or "[" in each.declaration for each in parameters)
             or _SHARING.search(text(body))
         ):
@@ -84,6 +86,10 @@ def _functions(source: str) -> Iterator[_Function]:
             tuple(each for each in statements if each.type != "return_statement"),
             result,
         )
+
+
+def _plain(kind: str) -> str:
+    return kind.replace("const", "").replace("struct", "").strip()
 
 
 def _without_cycles(functions: dict[str, _Function]) -> dict[str, _Function]:
@@ -159,6 +165,7 @@ def _is_conditional(call: Node, statement: Node) -> bool:
 
 def _written(source: str, function: _Function, arguments: list[Node]) -> tuple[str, str]:
     """Statements that do what a call does, and the value that it has (empty for none)."""
+    holders = structures(source)
     changed = {
         text(target)
         for statement in function.statements
@@ -180,7 +187,7 @@ def _written(source: str, function: _Function, arguments: list[Node]) -> tuple[s
                 counts[text(node)] += 1
     for parameter, argument in zip(function.parameters, arguments, strict=True):
         written, kind = text(argument), parameter.type.replace("const ", "").replace(" const", "")
-        plain = parameter.is_pointer or kind in ("int", "unsigned", "unsigned int", "float")
+        plain = parameter.is_pointer or kind in ("int", "unsigned", "unsigned int", "float", *holders)
         if parameter.name not in changed and (_SIMPLE.fullmatch(written) or not function.statements):
             value = written if _SIMPLE.fullmatch(written) else f"({written})"
             names[parameter.name] = value if plain else f"static_cast<{kind}>({written})"

@@ -86,7 +86,10 @@ def instantiated(source: str) -> str:
             continue
         for launch, callee in _launches(source, name):
             try:
-                values = _values(parameters, callee, definition, launch)
+                values = tuple(
+                    _known_everywhere(value, launch)
+                    for value in _values(parameters, callee, definition, launch)
+                )
             except NotUnderstood:
                 continue
             key = (name, *values)
@@ -139,6 +142,27 @@ def _values(
         value = given[place] if place < len(given) else otherwise or _deduced(name, definition, launch)
         values.append(value)
     return tuple(values)
+
+
+def _known_everywhere(value: str, launch: Node) -> str:
+    """A template argument without the names that only the launching function knows."""
+    function: Node | None = launch
+    while function is not None and function.type != "function_definition":
+        function = function.parent
+    local: dict[str, str] = {}
+    for node in walk(function) if function is not None else ():
+        if node.type == "init_declarator" and field(node, "declarator").type == "identifier":
+            local[text(field(node, "declarator"))] = text(field(node, "value"))
+        elif node.type == "parameter_declaration":
+            local |= {text(each): "" for each in walk(node) if each.type == "identifier"}
+    for _ in local:
+        name = next((each for each in re.findall(r"[A-Za-z_]\w*", value) if each in local), "")
+        if not name or not local[name]:
+            break
+        value = local[name] if value == name else re.sub(rf"\b{name}\b", f"({local[name]})", value)
+    if not any(each in local for each in re.findall(r"[A-Za-z_]\w*", value)):
+        return value
+    raise NotUnderstood(f"the template argument {value}")
 
 
 def _deduced(name: str, definition: Node, launch: Node) -> str:

@@ -50,11 +50,18 @@ def knobs(source: str) -> tuple[Knob, ...]:
             is_bool = match["value"] in ("true", "false")
             value = int(match["value"] == "true") if is_bool else int(match["value"])
             values = (0, 1) if is_bool else _values(value, thirds=bool(_COUNT.search(match["name"])))
+            if _is_promised(source, match["name"]):
+                values = tuple(each for each in values if each and value % each == 0)
             if len(values) > 1:
                 found.append(
                     Knob(match["name"], value, values, is_bool, match.start("value"), match.end("value"))
                 )
     return tuple(sorted(found, key=lambda knob: knob.start))
+
+
+def _is_promised(source: str, name: str) -> bool:
+    """Whether the text refuses sizes that this number does not divide: a larger one would refuse more of them."""
+    return re.search(rf"\b(?:TORCH_CHECK|assert)\s*\([^;]*%\s*{name}\b", source) is not None
 
 
 def _values(value: int, *, thirds: bool) -> tuple[int, ...]:

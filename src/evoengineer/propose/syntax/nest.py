@@ -67,13 +67,32 @@ class Nest:
         default_factory=dict
     )  # expressions that are dimensions, by node
 
+    def index_of(self, linear: Linear, names: Mapping[str, str]) -> str:
+        """An index in terms of the dimensions that it is taken apart into, whatever order these are in by now."""
+        place = ""
+        for dim in [each for name in reversed(linear.dims) for each in self.dims if each.name == name]:
+            index = f"static_cast<{linear.type}>({names[dim.name]})"
+            place = f"({place}) * ({dim.extent}) + {index}" if place else index
+        return place
+
     def on_host(self, written: str) -> str:
-        """An expression over the kernel's parameters, in the terms of the launch."""
+        """An expression over the kernel's parameters and what the host knows of extents, in the terms of the launch."""
         names = {
             parameter.name: f"({text(argument)})" if argument.type != "identifier" else text(argument)
             for parameter, argument in zip(self.kernel.parameters, self.launch.arguments, strict=True)
         }
+        names |= {dim.extent: f"({dim.grid})" for dim in self.dims if dim.grid}
         return render(expression(written), names)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Parameters for extents that only the host knows."""
+        return tuple(f"int {dim.extent}" for dim in self.dims if dim.grid)
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """What is passed for them."""
+        return tuple(f"static_cast<int>({dim.grid})" for dim in self.dims if dim.grid)
 
 
 def nest_of(source: str, kernel: Kernel) -> Nest:
@@ -133,6 +152,11 @@ def _axis(name: str, read: Reading, launch: Launch) -> Dim:
         return Dim(name, index.type, read.extents[name])
     if index.alone and len(grid) > AXES.index(index.axis):
         return Dim(name, index.type, f"extent_of_{name}", grid[AXES.index(index.axis)])
+    block = dimensions(launch.block)
+    if not index.alone and len(grid) > AXES.index(index.axis) and len(block) > AXES.index(index.axis):
+        blocks, threads = grid[AXES.index(index.axis)], block[AXES.index(index.axis)]
+        if index.size in (f"blockDim.{index.axis}", threads):  # every thread computes an output
+            return Dim(name, index.type, f"extent_of_{name}", f"({blocks}) * ({threads})")
     raise NotUnderstood(f"{name} has no bound")
 
 

@@ -17,21 +17,27 @@ from evoengineer.propose.syntax.inlining import inlined
 from evoengineer.propose.syntax.instances import for_float, instantiated
 from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.macros import expanded
+from evoengineer.propose.syntax.structures import flattened
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, walk
 
 _ROUNDS = 40  # of a rule, each of which changes one place or several that do not overlap
-_STEPS = (expanded, for_float, instantiated, with_pointers, inlined)
+_STEPS = (expanded, for_float, instantiated, with_pointers, inlined, flattened)
 _RULES = (
+    forms.comparisons,
     forms.initialised,
     places.fetched,
     forms.extremes,
     forms.loops,
     forms.unit_steps,
     forms.own_counters,
+    forms.once_assigned,
     places.kept_in_memory,
     forms.added,
     places.walking,
     forms.skipping,
+    forms.remainders,
+    forms.bounds_first,
+    forms.comparisons,
 )
 
 

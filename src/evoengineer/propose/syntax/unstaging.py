@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from evoengineer.propose.syntax.advancing import counted_places
 from evoengineer.propose.syntax.dependence import statements_of, target_of
 from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
 from evoengineer.propose.syntax.reductions import is_barrier, squeezed
@@ -47,12 +48,23 @@ _THREADS = {"threadIdx.x", "threadIdx.y"}
 def unstaged(source: str) -> str:
     """The text with every kernel that stages the operands of one sum in the other form; others stay as they are."""
     for name in [each.name for each in kernels(source) if "__shared__" in text(each.body)]:
-        kernel = next(each for each in kernels(source) if each.name == name)
-        try:
-            source = edited(source, [replacing(kernel.body, _Unstaging(source, kernel).body())])
-        except NotUnderstood:
-            continue
+        for prepared in (_as_it_is, counted_places):
+            try:
+                changed = prepared(source, _named(source, name))
+                kernel = _named(changed, name)
+                source = edited(changed, [replacing(kernel.body, _Unstaging(changed, kernel).body())])
+                break
+            except NotUnderstood:
+                continue
     return source
+
+
+def _as_it_is(source: str, kernel: Kernel) -> str:
+    return source
+
+
+def _named(source: str, name: str) -> Kernel:
+    return next(each for each in kernels(source) if each.name == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +105,7 @@ class _Unstaging:
     def body(self) -> str:
         """The kernel's body without tiles."""
         inner = self.inner
-        if inner is None or set(self.fills) != self.tiles or not self.guards:
+        if inner is None or set(self.fills) != self.tiles:
             raise NotUnderstood("tiles that are not filled and read in turn")
         outer, count = self.outer, _loop(inner)
         whole = self._length(outer, squeezed(count.bound))
@@ -108,17 +120,22 @@ class _Unstaging:
             self.resolved,
         )
         added, ended = self._added(field(inner, "body"), forms, whole)
-        if _is_rounded_up(whole) and not ended:
-            raise NotUnderstood("the last tile of the sum is not filled up with zeros")
         length = _rounded(whole)
+        if _is_rounded_up(whole) and not ended:
+            if any(each.conditions for each in self.fills.values()):
+                raise NotUnderstood("the last tile of the sum is not filled up with zeros")
+            length = (
+                f"({whole[0]} + {whole[1]} - 1) / {whole[1]} * {whole[1]}"  # whatever lies there counts, too
+            )
         lines = ["{\n"]
         for statement in self.statements:
             if statement == self.outer.node:
-                lines.append(f"if (!({' && '.join(self.guards)})) return;\n")
+                if self.guards:
+                    lines.append(f"if (!({' && '.join(self.guards)})) return;\n")
                 lines += [f"{text(each)}\n" for each in self._sums()]
                 head = f"{outer.type} {self.counter} = 0; {self.counter} < {length}; ++{self.counter}"
                 lines.append(f"for ({head}) {added}\n")
-            elif statement == self.last:
+            elif self.guards and statement == self.last:
                 lines += [f"{text(each)}\n" for each in statements_of(field(statement, "consequence"))]
             elif not any(_tiles(statement)) and statement not in self._sums():
                 lines.append(f"{text(statement)}\n")
@@ -137,8 +154,10 @@ class _Unstaging:
         return _loop(loops[0])
 
     def _guards(self) -> list[str]:
-        """What holds for the outputs that are stored."""
+        """What holds for the outputs that are stored; nothing where all threads store one."""
         self.last = self.statements[-1]
+        if self.last.type == "expression_statement":
+            return []
         if self.last.type != "if_statement" or self.last.child_by_field_name("alternative") is not None:
             raise NotUnderstood("outputs without a bound")
         return [text(each) for each in terms(stripped(named(field(self.last, "condition"))[0]), "&&")]
