@@ -6,6 +6,7 @@ from evoengineer.sim.codegen import abi, warp
 from evoengineer.sim.codegen.emitter import Emitter
 from evoengineer.sim.codegen.loops import fast_loop, is_small_loop
 from evoengineer.sim.codegen.regions import Region
+from evoengineer.sim.codegen.runs import has_runs
 from evoengineer.sim.codegen.translate import (
     Translator,
     barrier_operands,
@@ -101,7 +102,7 @@ def fast_function(
             _leave_unless_full(e, block)
         if block.barrier is not None:
             _fast_barrier(e, block)
-        elif is_small_loop(block):
+        elif is_small_loop(block) and not has_runs(e, block):
             fast_loop(e, block)
             continue
         e.body(block)

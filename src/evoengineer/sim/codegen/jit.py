@@ -12,6 +12,8 @@ import threading
 
 import llvmlite.binding as llvm
 
+from evoengineer.sim.codegen.assembler import Processor, processor_of
+
 _serial = itertools.count()
 _lock = threading.Lock()
 
@@ -52,6 +54,12 @@ def host_key() -> str:
     """Objects may be reused only on the same kind of processor and LLVM."""
     features = llvm.get_host_cpu_features().flatten()
     return f"{llvm.get_host_cpu_name()} {features} {llvm.llvm_version_info} {_LLVM_OPTIONS}"
+
+
+@functools.cache
+def processor() -> Processor | None:
+    """What assembler.py writes code for; None if it cannot."""
+    return processor_of(llvm.get_host_cpu_features().flatten())
 
 
 def compile_ir(text: str, quick: bool = False) -> bytes:

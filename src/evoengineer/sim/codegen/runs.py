@@ -1,8 +1,10 @@
-"""Runs of plain arithmetic: done by the runtime from a table, not by code of their own.
+"""Runs of plain arithmetic: done from a table, or by machine code that is written here, not by LLVM.
 
 A register tile that nvcc has unrolled is hundreds of multiply-adds on registers which do not fit into the processor's.
 Translated one by one they take most of the time that LLVM needs, and then run from memory all the same. So the values
-of a run lie in a file of vectors on the stack, and the runtime goes through a table of operations (runtime/runs.cpp).
+of a run lie in a file of vectors on the stack. In SLOW code the runtime goes through a table of operations
+(runtime/runs.cpp). FAST code runs most of what is run: there each run becomes a function in machine code
+(assembler.py), and values that live across blocks stay where they lie in the frame, their *homes*.
 
 Where undefined bits are followed (undefined.py), those of the values of a run lie in the same file, and each operation
 is followed by one on them.
@@ -13,8 +15,12 @@ between come first, and the run grows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from evoengineer.sim.codegen import jit
+from evoengineer.sim.codegen.assembler import FILE, FRAME, Operation, assemble, place
+from evoengineer.sim.codegen.forms import widens
 from evoengineer.sim.ptx.flow import Block, destinations, sources
 from evoengineer.sim.ptx.model import Imm, Instr, Operand, Reg
 
@@ -27,7 +33,7 @@ _LEAST_IN_BLOCK = 64  # that are worth values in memory
 VECTOR_BYTES = 128
 _MOST_VECTORS = 96  # of a file, about: the processor's nearest cache has to hold them
 _NUMBERED = 512  # vectors: more than that a word cannot name
-_MOST_WAITING = 192
+_MOST_WAITING = 192  # of a table
 _CODES = {"fma": 0, "add": 1, "sub": 2, "mul": 3}  # Operation in runs.cpp
 _UNDEFINED = 4  # the same: all of the result is undefined if any bit of an operand is
 _PLAIN = frozenset({"rn", "f32", "ftz"})
@@ -45,7 +51,7 @@ class Runs:
         self.waiting: list[tuple[int, Instr]] = []  # with their positions in the block
         self._reads: set[str] = set()
         self._writes: set[str] = set()
-        # Register, or constant, → vector of the file that has its present value.
+        # Register, or constant, → vector of the file that has its present value; of a home, its offset inverted.
         self.places: dict[str, int] = {}
         self._group_of: dict[int, tuple[int, int]] = {}  # vector → first of its group and the group's size
         self._taken: dict[int, int] = {}  # first of a group → how many of it are in use
@@ -61,6 +67,9 @@ class Runs:
             str, Undefined
         ] = {}  # register → of what its undefined bits in the file are a copy
         self.active = has_runs(e, block)  # does the block keep values in the file at all?
+        self._fast = e.fast
+        # Where FAST may give up, it does so before it has changed anything.
+        self._homes = e.fast and not any(map(widens, block.instrs))
         if self.active:
             self._ends = _ends(block)
 
@@ -69,7 +78,7 @@ class Runs:
         self._position += 1
         if self.active and is_plain(self._e, instr):
             kept = len(self.places) // (2 if self._e.defined is not None else 1)
-            many = kept > _MOST_VECTORS or len(self.waiting) >= _MOST_WAITING
+            many = kept > _MOST_VECTORS or (not self._fast and len(self.waiting) >= _MOST_WAITING)
             if many and len(self.waiting) >= _LEAST_IN_BLOCK:
                 self.flush()
             self.waiting.append((self._position, instr))
@@ -98,18 +107,32 @@ class Runs:
             self._drop()
             return
         self._provide([instr for _, instr in waiting])
-        followed = self._provide_undefined([instr for _, instr in waiting])
-        words = []
-        for (position, instr), names in zip(waiting, followed, strict=True):
-            words.append(self._operation(position, instr))
-            words += self._on_undefined(position, instr, names)
-        self._e.run_table(words)
+        if self._fast:
+            self._run_machine(waiting)
+        else:
+            self._run_table(waiting)
         for name in {name for _, instr in waiting for name in destinations(instr)}:
             self._e.env.pop(name, None)
             self._e.written.add(name)
             self._over.discard(name)  # that was its value before
             self._settle_undefined(name)
         self._drop()
+
+    def _run_table(self, waiting: list[tuple[int, Instr]]) -> None:
+        followed = self._provide_undefined([instr for _, instr in waiting])
+        words = []
+        for (position, instr), names in zip(waiting, followed, strict=True):
+            to, given = self._places_of(position, instr)
+            words.append(_word(_CODES[instr.op], [to, *given]))
+            words += self._on_undefined(position, instr, names)
+        self._e.run_table(words)
+
+    def _run_machine(self, waiting: list[tuple[int, Instr]]) -> None:
+        operations = []
+        for position, instr in waiting:
+            to, given = self._places_of(position, instr)
+            operations.append(Operation(instr.op, _in_memory(to), tuple(map(_in_memory, given))))
+        self._e.run_machine(operations, {_in_memory(each) for each in self.places.values()})
 
     def _drop(self) -> None:
         """Nothing waits: forget what nobody reads any more."""
@@ -127,6 +150,9 @@ class Runs:
                 if name in self.places or name in computed:
                     continue
                 frame = self._e.frame_vector(name)
+                if frame is not None and self._fast:
+                    self.places[name] = ~frame
+                    continue
                 value = "" if frame is not None else self._e.vector(self._e.read(operand, 32))
                 self.places[name] = place = self._take_places(1)
                 if frame is not None:
@@ -201,7 +227,7 @@ class Runs:
         """The register gets another value, or nobody needs it any more."""
         self._over.discard(name)
         place = self.places.pop(name, None)
-        if place is not None:
+        if place is not None and place >= 0:
             first, size = self._group_of[place]
             self._taken[first] -= 1
             if not self._taken[first]:
@@ -221,16 +247,20 @@ class Runs:
         self.places.update({name: first + i for i, name in enumerate(names)})
         return first
 
-    def _operation(self, position: int, instr: Instr) -> int:
-        """A word of the table; what the operation is the last to read makes room for its result."""
+    def _places_of(self, position: int, instr: Instr) -> tuple[int, list[int]]:
+        """Of an operation's result and operands; what it is the last to read makes room for its result."""
         to = _name(instr.args[0])
         given = [self.places[_name(operand)] for operand in instr.args[1:]]
         for name in {_name(operand) for operand in instr.args[1:]}:
             if name in self._ends[position] and name != to:
                 self.forget(name)
-        if to not in self.places:
+        home = self._e.home(to) if self._homes else None
+        if home is not None:
+            self.forget(to)
+            self.places[to] = ~home
+        elif to not in self.places or self.places[to] < 0:
             self.places[to] = self._take_places(1)
-        return _word(_CODES[instr.op], [self.places[to], *given])
+        return self.places[to], given
 
     def _take_places(self, size: int) -> int:
         free = self._free.setdefault(size, [])
@@ -239,7 +269,7 @@ class Runs:
         else:
             first = self._used
             self._used += size
-            if self._used > _NUMBERED:
+            if self._used > _NUMBERED and not self._fast:
                 raise TooManyVectors
             self._e.file_vectors = max(self._e.file_vectors, self._used)
             self._group_of.update({first + i: (first, size) for i in range(size)})
@@ -276,12 +306,22 @@ def _name(operand: Operand) -> str:
     return operand.name if isinstance(operand, Reg) else f"={getattr(operand, 'value', 0)}"
 
 
+def _in_memory(vector: int) -> int:
+    """A vector of the file, or a home, as the assembler names it."""
+    return place(FRAME, ~vector) if vector < 0 else place(FILE, vector * VECTOR_BYTES)
+
+
 def is_plain(e: Translator, instr: Instr) -> bool:
-    """Is it arithmetic on vectors of floats that rounds to nearest and does nothing else?"""
-    if instr.op not in _CODES or instr.guard is not None or instr.mods[-1] != "f32":
+    """Is it arithmetic on vectors of floats that rounds to nearest and does nothing else? In FAST copies are, too."""
+    if instr.guard is not None or not instr.mods or instr.mods[-1] != "f32":
         return False
-    if not _PLAIN.issuperset(instr.mods) or ("ftz" in instr.mods) != e.unit.program.flush_denormals:
+    if instr.op in _CODES:
+        if not _PLAIN.issuperset(instr.mods) or ("ftz" in instr.mods) != e.unit.program.flush_denormals:
+            return False
+    elif instr.op != "mov" or not e.fast or not isinstance(instr.args[1], Reg):
         return False
+    if e.fast and isinstance(instr.args[0], Reg) and e.unit.forms.get(instr.args[0].name) is not None:
+        return False  # one scalar for all lanes
     to = instr.args[0]
     if not isinstance(to, Reg) or to.name == "_" or e.register_bits(to.name) != 32:
         return False
@@ -293,8 +333,26 @@ def is_plain(e: Translator, instr: Instr) -> bool:
 
 
 def has_runs(e: Translator, block: Block) -> bool:
-    """Are there so many such operations that they are better done from a table? FAST runs most of what is run: it is
-    worth LLVM's time, and a third quicker for it."""
-    if e.fast or not e.tables:
+    """Are there so many such operations that they are better done so?"""
+    if not e.tables or (e.fast and (e.mask is not None or jit.processor() is None)):
         return False
-    return sum(is_plain(e, instr) for instr in block.instrs) >= _LEAST_IN_BLOCK
+    return sum(instr.op in _CODES and is_plain(e, instr) for instr in block.instrs) >= _LEAST_IN_BLOCK
+
+
+def machine_code(name: str, operations: Sequence[Operation], wanted: set[int]) -> str:
+    """A function of the frame and the file that does these operations."""
+    processor = jit.processor()
+    assert processor is not None
+    return machine_function(name, assemble(operations, wanted, processor))
+
+
+def machine_function(name: str, code: bytes) -> str:
+    """Machine code as a function of a module: it is what the function begins with."""
+    text = "".join(map(_ESCAPED.__getitem__, code))
+    return (
+        f"define internal void @{name}(ptr %frame, ptr %file) noinline nounwind "
+        f'prologue [{len(code)} x i8] c"{text}" {{\n  ret void\n}}'
+    )
+
+
+_ESCAPED = [f"\\{byte:02x}" for byte in range(256)]

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from evoengineer.errors import UnsupportedError
 from evoengineer.sim.codegen import abi, bounds, calls, limits, runs, undefined
+from evoengineer.sim.codegen.assembler import Operation
 from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.handlers import HANDLERS
 from evoengineer.sim.codegen.moves import choose
@@ -63,20 +64,25 @@ class Translator(Emitter):
 
     def frame_vector(self, name: str) -> int | None:
         """Where a register lies in the frame as a vector; None if its present value is not there."""
-        inside = name not in self.env and name in self.unit.slots
-        if not inside or self.slot_form(name) is not None or self.register_bits(name) != 32:
+        return self.home(name) if name not in self.env else None
+
+    def home(self, name: str) -> int | None:
+        """Where it does when it lives across blocks."""
+        if name not in self.unit.slots or self.slot_form(name) is not None or self.register_bits(name) != 32:
             return None
         return self.unit.slots[name][1]
 
     def _save_places(self, live_out: set[str]) -> set[str]:
         """What lies in the file goes to the frame as it is; the rest is left to others."""
         assert self.runs is not None
-        there = [n for n in sorted(self.written & live_out) if n not in self.env and n in self.runs.places]
+        places = self.runs.places
+        at_home = {n for n in self.written & live_out & places.keys() if places[n] < 0}
+        there = [n for n in sorted(self.written & live_out - at_home) if n not in self.env and n in places]
         there = [n for n in there if self.slot_form(n) is None]
         if there:
-            places = [(self.unit.slots[n][1], self.runs.places[n] * runs.VECTOR_BYTES) for n in there]
-            self.move_vectors("%frame", "%file", [x for pair in places for x in pair])
-        return live_out.difference(there)
+            offsets = [(self.unit.slots[n][1], places[n] * runs.VECTOR_BYTES) for n in there]
+            self.move_vectors("%frame", "%file", [x for pair in offsets for x in pair])
+        return live_out - at_home - set(there)
 
     def _save_undefined(self, live_out: set[str]) -> set[str]:
         """The same for undefined bits."""
@@ -115,7 +121,9 @@ class Translator(Emitter):
         return self.file_vector(self.runs.receive(names))  # type: ignore[union-attr]
 
     def file_vector(self, place: int) -> str:
-        """A pointer to a vector of the file."""
+        """A pointer to a vector of the file, or to a home."""
+        if place < 0:
+            return self.frame(~place)
         return self.ins(f"getelementptr inbounds i8, ptr %file, i64 {place * runs.VECTOR_BYTES}")
 
     def fill_vector(self, place: int, value: str) -> None:
@@ -127,6 +135,13 @@ class Translator(Emitter):
         items = ", ".join(f"i64 {word - (1 << 64) if word >> 63 else word}" for word in words)
         self.strings.append(f"{table} = private unnamed_addr constant [{len(words)} x i64] [{items}]")
         self.call("void", "rt_run", [("ptr", "%file"), ("ptr", table), ("i32", str(len(words)))])
+
+    def run_machine(self, operations: list[Operation], wanted: set[int]) -> None:
+        """The same in machine code; `wanted` are the places that count afterwards."""
+        name = f"run{self.unit.prefix}b{self.block_index}_{len(self.defined_functions)}"
+        self.define(name, runs.machine_code(name, operations, wanted))
+        self.file_vectors = max(self.file_vectors, 1)
+        self.do(f"call void @{name}(ptr %frame, ptr %file)")
 
     def unit_call_buffer(self, name: str) -> tuple[str, int]:
         return self.buffers.at[name]
