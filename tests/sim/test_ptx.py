@@ -1,5 +1,6 @@
 """Reading PTX: modules, bodies, scopes, blocks, forms of values."""
 
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +11,7 @@ from evoengineer.sim.codegen.steps import linear
 from evoengineer.sim.ptx.body import parse_body
 from evoengineer.sim.ptx.flow import build_flow, destinations, reachability, sources
 from evoengineer.sim.ptx.model import Addr, Body, Imm, Pair, Reg, Sym, Vec
-from evoengineer.sim.ptx.parser import parse_module
+from evoengineer.sim.ptx.parser import parse_module, parse_variable
 
 HEAD = ".version 9.0\n.target sm_89\n.address_size 64\n"
 
@@ -218,3 +219,28 @@ def test_join() -> None:
     assert join(linear_form(1, 4), Form(1)) is None
     assert join(Form(1, tuple(lane // 16 for lane in range(32))), Form(1)) == Form(2)
     assert join(None, UNIFORM) is None
+
+
+def test_a_table_of_bytes_is_read_like_any_other() -> None:
+    for text, data in (
+        ("{1, 2, 255}", b"\x01\x02\xff"),
+        ("{ 1,\n 2 }", b"\x01\x02"),
+        ("{010, 9}", b"\x08\x09"),  # octal
+        ("{{1, 2}, {3}}", b"\x01\x02\x03"),
+        ("{0x10, 3}", b"\x10\x03"),
+        ("{1, 2,}", b"\x01\x02"),
+    ):
+        (found,) = parse_variable(f".global .align 1 .b8 table[8] = {text}").init
+        assert (found.offset, found.data) == (0, data)
+
+
+def test_a_table_of_millions_takes_little_more_than_itself() -> None:
+    count = 1 << 20
+    text = f".global .align 4 .b8 table[{count}] = {{{', '.join(['1, 0, 77, 255'] * (count // 4))}}}"
+    tracemalloc.start()
+    try:
+        (found,) = parse_variable(text).init
+        assert tracemalloc.get_traced_memory()[1] < 32 * count
+    finally:
+        tracemalloc.stop()
+    assert found.data == bytes((1, 0, 77, 255)) * (count // 4)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from evoengineer.judge.worker import Target
 
 _MOST_SOURCE_BYTES = 1 << 20
+_MOST_FILE_BYTES = (
+    64 << 20
+)  # of each file that a compiler writes: we read PTX, and take many times its length for that
 
 
 def build_sandboxed(source: str, problem: Problem, target: Target, options: JudgeOptions) -> Build | Rejected:
@@ -40,7 +43,11 @@ def build_sandboxed(source: str, problem: Problem, target: Target, options: Judg
         target=target.kind,
         fast_math=problem.fast_math,
         half_operators=problem.half_operators,
-        limits=BuildLimits(wall_seconds=options.patience_seconds, cpu_seconds=options.compiler_cpu_seconds),
+        limits=BuildLimits(
+            wall_seconds=options.patience_seconds,
+            cpu_seconds=options.compiler_cpu_seconds,
+            file_bytes=_MOST_FILE_BYTES,
+        ),
         toolchain=toolchain,
         runner=_sandboxed((toolchain.nvcc, Path(toolchain.host.command[0]))),
     )

@@ -55,7 +55,8 @@ class DeviceOptions:
     checks: frozenset[str] = DEFAULT_CHECKS  # besides those that are always on
     limits: Limits = Limits()
     # reversed: a result that depends on the order shows. drawn: the same, in an order that nobody can know; of blocks
-    # that wait for one another some come late, as they may on a card.
+    # that wait for one another some come late, as they may on a card. What nothing orders in several streams is
+    # reversed, too: in a drawn order if `order_seed` is odd.
     block_order: BlockOrder = "ascending"
     order_seed: int = 0  # which order is drawn, and where races are looked for
     spot_blocks: int = 0  # races are looked for in so many blocks of a launch; 0: in all of them
@@ -67,9 +68,8 @@ class DeviceOptions:
         0  # shared with the client: staging, pinned and managed memory; 0: as much as there can be
     )
     poison: bool = False  # device memory is handed out full of ones: NaN in every floating-point format
-    noise: int = (
-        0  # instead, and in shared memory, too: numbers drawn from this, which no kernel can recognise
-    )
+    # Instead, and in shared and local memory and registers: numbers drawn from this, which no kernel can recognise.
+    noise: int = 0
     sample_blocks: int = DEFAULT_SAMPLE_BLOCKS  # of a grid, counted for the timing model; 0: rough times only
     sample_seed: int = 0  # which blocks those are; 0: by their place in the grid alone
     sampled_only: bool = False  # run only those: results are partial, times are the same

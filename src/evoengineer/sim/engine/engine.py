@@ -44,6 +44,9 @@ MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
 _PARAMETER_BYTES, _WORKSPACE_BYTES = 32768, 4096
 _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
 _BLOCK_WORK = 50  # and each of its blocks
+_MODULE_INSTRUCTIONS = (
+    10_000  # of PTX: as much as translating them, what reading and assembling a module takes us
+)
 _REHEARSED_WORK = 4_000_000  # instructions that are tried before launches, between two marks
 _SPOT_KIBIBYTES = 20_000  # of memory in which races are looked for: what is kept of each byte takes two dozen
 # Instructions of all warps, were each run once, up to which FAST code without what is outside of loops is worth it.
@@ -150,6 +153,8 @@ class Engine:
         """Link PTX texts and place their variables in device memory."""
         from evoengineer.sim.codegen.program import link
 
+        self._check_translated(_MODULE_INSTRUCTIONS)
+        self._translated += _MODULE_INSTRUCTIONS
         linked = link(texts)
         assemblers = self._active_assemblers()
         assemblers.start(linked)

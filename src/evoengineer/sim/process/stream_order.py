@@ -7,6 +7,7 @@ order: commands are kept until somebody waits for them, and then the last one th
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from evoengineer.sim.wire.protocol import Op
 _PER_THREAD_STREAM = 1
 _MOST_KEPT = 256
 # Where commands that may be kept have their stream.
-_WITH_STREAM = {
+_WITH_STREAM: dict[int, tuple[struct.Struct, int]] = {
     Op.LAUNCH: (protocol.LAUNCH, 1), Op.MEMSET: (protocol.MEMSET, 6), Op.COPY: (protocol.COPY, 7),
     Op.EVENT_RECORD: (protocol.EVENT, 1), Op.STREAM_WAIT: (protocol.EVENT, 1),
 }  # fmt: skip
@@ -59,10 +60,11 @@ class StreamOrder:
 
     def keep(self, op: int, flags: int, payload: memoryview) -> bool:
         """Whether the command will be carried out later."""
-        layout, place = _WITH_STREAM.get(op, (None, 0))
-        if layout is None or not self._several or flags & protocol.REPLY or len(payload) < layout.size:
+        known = _WITH_STREAM.get(op)
+        if known is None or not self._several or flags & protocol.REPLY or len(self._kept) >= _MOST_KEPT:
             return False
-        if len(self._kept) >= _MOST_KEPT:
+        layout, place = known
+        if len(payload) < layout.size:
             return False
         fields = layout.unpack_from(payload)
         event = fields[0] if op in (Op.EVENT_RECORD, Op.STREAM_WAIT) else None

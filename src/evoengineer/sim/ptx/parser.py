@@ -30,6 +30,9 @@ _VARIABLE = re.compile(
     r"\.(global|const|shared|local)\s+((?:\.attribute\([^)]*\)\s*)?)(?:\.align\s+(\d+)\s+)?\.(?:(v2|v4)\s+\.)?(\w+)\s+([\w$]+)\s*((?:\[\s*\d*\s*\])*)\s*(?:=\s*(.*))?$",
     re.S,
 )
+_IN_TABLES = frozenset("{},0123456789 \n\t")
+_OCTAL = re.compile(r"(?<!\d)0\d")
+_PIECE = 1 << 20  # characters
 NUMBER = re.compile(r"^[+-]?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+U?)$")
 
 
@@ -145,7 +148,7 @@ def parse_params(text: str) -> tuple[Param, ...]:
 
 def parse_variable(statement: str) -> Variable:
     """A declaration of a variable: module-wide, shared, local …"""
-    external = ".extern" in statement.split()
+    external = ".extern" in statement.partition("=")[0].split()
     text = re.sub(r"^(?:\.(?:visible|extern|weak|common)\s+)+", "", statement)
     if text.startswith(".tex") or re.search(r"\.(?:texref|surfref|samplerref)\b", text):
         name = re.findall(r"[\w$]+", text)[-1]
@@ -166,10 +169,13 @@ def parse_variable(statement: str) -> Variable:
 
 def _parse_initial(text: str, each: int) -> tuple[Initial, ...]:
     """`= {1, 2}`, `= 0f3F800000`, `= {generic(x)+4, 0xFF(y)}`: nested braces are flattened."""
+    if each == 1 and _IN_TABLES.issuperset(text) and text.count("{") == 1 and not _OCTAL.search(text):
+        return (Initial(0, _plain_bytes(text)),)
     found: list[Initial] = []
     plain = bytearray()
     plain_start = offset = 0
-    for item in map(str.strip, text.replace("{", " ").replace("}", " ").split(",")):
+    for match in re.finditer(r"[^,{}]+", text):
+        item = match.group(0).strip()
         if not item:
             continue
         if NUMBER.match(item):
@@ -185,6 +191,18 @@ def _parse_initial(text: str, each: int) -> tuple[Initial, ...]:
     if plain:
         found.append(Initial(plain_start, bytes(plain)))
     return tuple(found)
+
+
+def _plain_bytes(text: str) -> bytes:
+    """A table as nvcc writes it, of which there may be millions: piece by piece, so that it takes little memory."""
+    text = text.strip().strip("{}")
+    found, position = bytearray(), 0
+    while position < len(text):
+        end = text.find(",", position + _PIECE)
+        end = len(text) if end < 0 else end
+        found += bytes(int(item) & 0xFF for item in text[position:end].split(",") if item.strip())
+        position = end + 1
+    return bytes(found)
 
 
 def _symbolic(item: str, offset: int) -> Initial:

@@ -43,9 +43,8 @@ bool prepare_fibre(Fibre& fibre, const Launch& launch) {
 
 // Registers and local memory of the kernel itself. Later blocks find what those before them have left.
 void fill_unwritten(WarpState& w, const Launch& launch, uint64_t seed) {
-    const Function& kernel = launch.functions[0];
-    fill_noise(w.frame, kernel.frame_bytes, seed);
-    fill_noise(w.fibre->locals, uint64_t(kernel.local_bytes) * kLanes, ~seed);
+    fill_noise(w.frame, launch.functions[0].frame_bytes, seed);
+    fill_local(&w, reinterpret_cast<uint64_t>(w.fibre->locals), launch.functions[0].local_bytes, ~seed);
 }
 
 }  // namespace

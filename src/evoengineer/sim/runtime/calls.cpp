@@ -1,14 +1,18 @@
 // Calls of device functions, and local memory, which every call has some of.
+#include <algorithm>
 #include <cstring>
 
 #include "dispatch.h"
 #include "noise.h"
 #include "scheduler.h"
+#include "totals.h"
 
 namespace {
 
 // Left for the largest function (MOST_STACK_BYTES in codegen/limits.py) and the runtime's own calls.
 constexpr size_t kStackReserve = (2 << 20) + (512 << 10);
+
+constexpr uint64_t kNoiseBytes = 2048;  // of a lane's memory, from its beginning: none of it is there before it is touched
 
 uint64_t distance(uint64_t address, const LocalRange& r) {
     if (address < r.start) return r.start - address;
@@ -37,6 +41,13 @@ bool nearest_local(const WarpState* w, uint32_t lane, uint64_t address, LocalRan
 
 bool find_local(const WarpState* w, uint32_t lane, uint64_t address, LocalRange* range) {
     return nearest_local(w, lane, address, range) && address - range->start < range->bytes;
+}
+
+void fill_local(WarpState* w, uint64_t base, uint32_t bytes, uint64_t seed) {
+    const uint64_t some = std::min<uint64_t>(bytes, kNoiseBytes);
+    for (uint32_t lane = 0; lane < kLanes && some; lane++)
+        fill_noise(reinterpret_cast<void*>(base + uint64_t(lane) * bytes), some, seed + lane * some);
+    charge_filling(w, some * kLanes);
 }
 
 extern "C" {
@@ -76,7 +87,7 @@ void rt_call(Warp* warp, uint32_t mask, uint32_t function, const uint8_t* args, 
         begin_local_checks(w, w->args, args_bytes, true);  // undefined bits are not followed into calls
         begin_local_checks(w, w->local_base, local_bytes, false);
     }
-    if (w->worker->launch->noise) fill_noise(reinterpret_cast<void*>(w->local_base), local_bytes, w->worker->launch->noise);
+    if (w->worker->launch->noise) fill_local(w, w->local_base, f.local_bytes, w->worker->launch->noise);
     enter_function(w, a, mask);
     w->activation = a.parent;
     w->local_base = caller_local;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checks.h"
+#include "totals.h"
 #include "lanes.h"
 #include "matrix.h"
 
@@ -167,6 +168,7 @@ void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes, bool define
     if (!bytes) return;
     fibre_need_shadow(*w->fibre);
     if (uint8_t* shadow = Shadows(w).at(base)) memset(shadow, defined ? 0xff : 0, bytes);
+    charge_filling(w, bytes);
 }
 
 void copy_defined(WarpState* w, uint64_t to, uint64_t from, uint32_t take, uint32_t bytes) {

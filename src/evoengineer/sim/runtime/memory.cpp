@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -134,10 +135,12 @@ bool starts_initialised(uint32_t kind) { return kind != kKindDevice && kind != k
 void fill_undefined(const Allocation& a, uint64_t seed) {
     const uint8_t* shadow = memory_shadow(a.start);
     if (!shadow || a.state != kStateLive || starts_initialised(a.kind)) return;
-    for (uint64_t at = 0, end; at < a.bytes; at = end) {
-        for (end = at; end < a.bytes && !shadow[end];) end++;
-        if (end > at) fill_noise(reinterpret_cast<void*>(a.start + at), end - at, seed + at);
-        while (end < a.bytes && shadow[end]) end++;
+    const uint8_t *at = shadow, *last = shadow + a.bytes;
+    while (at < last && (at = static_cast<const uint8_t*>(memchr(at, 0, size_t(last - at))))) {
+        const uint8_t* end = std::find_if(at, last, [](uint8_t bits) { return bits != 0; });
+        const uint64_t offset = uint64_t(at - shadow);
+        fill_noise(reinterpret_cast<void*>(a.start + offset), uint64_t(end - at), seed + offset);
+        at = end;
     }
 }
 

@@ -114,6 +114,9 @@ void exit_lanes(WarpState* w, uint32_t lanes, uint32_t last_block);
 uint32_t lanes_waiting(const WarpState* w, uint32_t id);
 void describe_deadlock(BlockState& block);
 
+// calls.cpp: gives every lane's part of `bytes` bytes of local memory another content.
+void fill_local(WarpState* w, uint64_t base, uint32_t bytes, uint64_t seed);
+
 // checks.cpp
 void begin_launch_checks();
 void begin_checks(BlockState& block);                     // before a block's warps start

@@ -28,6 +28,12 @@ inline void charge(WarpState* w, uint64_t instructions) {
     if (past_limit(run)) fail_limit(w);
 }
 
+// The same for memory of a warp's own that is filled for it, where its launch cannot be ended yet.
+inline void charge_filling(WarpState* w, uint64_t bytes) {
+    constexpr uint64_t kBytesAnInstruction = 64;
+    w->worker->run->spent.fetch_add(bytes / kBytesAnInstruction, std::memory_order_relaxed);
+}
+
 inline void count_execution(WarpState* w, uint32_t number, uint32_t lanes) {
     Worker& k = *w->worker;
     k.totals[number]++;
