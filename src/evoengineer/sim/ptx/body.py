@@ -252,6 +252,8 @@ class _BodyParser:
         if not words:
             raise PtxError(f"cannot read instruction {opcode[:80]!r} in {self.function.name}")
         op, *mods = words
+        if mods and mods[-1] == "relu":  # CUDA's headers write min.s32.relu, too
+            mods[-2:] = reversed(mods[-2:])
         if op == "call":
             return self._call(mods, rest, guard, negated, whole)
         if op in VIDEO_OPS:  # selectors and signs of operands: codegen/video.py reads them from the text
