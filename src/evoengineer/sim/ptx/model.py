@@ -140,7 +140,7 @@ class Function:
     results: tuple[Param, ...]
     text: str  # between the braces; empty for a declaration
     max_threads: int = 0
-    cluster: bool = False
+    cluster: bool = False  # asks for clusters of several blocks
     defined: bool = True
     files: dict[int, str] = field(default_factory=dict)  # numbers used by .loc → paths
     line: int = 0  # of the PTX file on which `text` begins
