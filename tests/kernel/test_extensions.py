@@ -22,6 +22,7 @@ KERNELS = {
     "inline": 1,
     "legacy": 3,
     "library": 1,
+    "native_helpers": 2,
     "network": 1,
     "odd": 5,
     "random": 1,

@@ -86,6 +86,10 @@ def reason(source: str, signature: Signature = ONE) -> Unreadable:
         ("return ext.go(x.transpose(0, 1).T, 0, 0)", ".transpose(0, 1)"),
         ("if x.dtype != torch.float32:\n    x = x.float()\nreturn ext.go(x, 0, 0)", "if ((model_argument0.scalar_type() != torch::kFloat32))"),
         ("return ext.go(x, 0, 0), ext.go(x, 1, 1)", "std::vector<torch::Tensor>{"),
+        ("y = torch.empty_like(x, memory_format=torch.contiguous_format)\next.go(x, 0, 0)\nreturn y", ".memory_format(torch::MemoryFormat::Contiguous))"),
+        ("return ext.go(x.contiguous(memory_format=torch.channels_last), 0, 0)", ".contiguous(torch::MemoryFormat::ChannelsLast)"),
+        ("return ext.go(x.to(memory_format=torch.channels_last), 0, 0)", ".contiguous(torch::MemoryFormat::ChannelsLast)"),
+        ("return ext.go(x, 1 if x.is_contiguous(memory_format=torch.channels_last) else 2, 0)", ".is_contiguous(torch::MemoryFormat::ChannelsLast)"),
         ("try:\n    return ext.go(x, 0, 0)\nexcept RuntimeError:\n    return F.relu(x)", "return model_value1;"),
     ],
 )  # fmt: skip
@@ -282,6 +286,21 @@ def test_what_is_written_is_read() -> None:
     assert "f(model_argument0)" in in_one_file(
         model_file(source, "name", 'a "title"\\', ["x"], "def reference(x): ..."), ONE
     )
+
+
+_LIKE_A_FORMAT = "int k; int m = k % 4 * 2; float z = m ? 20000.0f * k : 1;"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "%(type)s f() { " + _LIKE_A_FORMAT.replace("%", "%%") + ' }\n""" % {"type": "void"} + """',
+        "{} f() {{ " + _LIKE_A_FORMAT + ' }}\n""".format("void") + """',
+    ],
+)
+def test_text_that_only_looks_like_a_format_is_kept(written: str) -> None:
+    source = file("return ext.go(x, 0, 0)").replace('SOURCE = """\n', f'SOURCE = """{written}')
+    assert f"void f() {{ {_LIKE_A_FORMAT} }}" in in_one_file(source, ONE)
 
 
 def test_half_operators_are_switched_on_where_they_are_used() -> None:

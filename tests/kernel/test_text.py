@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evoengineer.kernel.text import Kernel, normalised, with_half_operators
+from evoengineer.kernel.text import Kernel, lambda_flags, normalised, with_half_operators
 
 SOURCE = """#include <torch/extension.h>
 #define N 4 // four
@@ -53,3 +53,14 @@ def test_only_opening_comments_switch_half_operators() -> None:
     assert not with_half_operators("/* a kernel\n * half-operators: off */\n" + SOURCE)
     assert with_half_operators("// about\n\n// half-operators: on\n" + SOURCE, unsaid=False)
     assert with_half_operators(SOURCE + "// half-operators: off\n")
+
+
+def test_lambdas_for_the_device_are_seen() -> None:
+    for annotated in (
+        "[=] __device__(int i) {}",
+        "[&x]  __host__\n__device__ (int i) {}",
+        "[] GPU_LAMBDA (int i) {}",
+    ):
+        assert lambda_flags(f"auto f = {annotated};")
+    for plain in ("[=](int i) {}", "[&] { f(); }", "x[i] * f(y)", "[[nodiscard]] int f();", "int a[3]; f();"):
+        assert not lambda_flags(f"{plain};")

@@ -28,7 +28,7 @@ from evoengineer.kernel.program import REMOVED_CALLS
 from evoengineer.kernel.resources import KernelResources, parse_resources
 from evoengineer.kernel.steps import MODULE_ID, Steps, nvcc_steps
 from evoengineer.kernel.support import header_folders, headers_digest, support_archive
-from evoengineer.kernel.text import EXTENDED_LAMBDA, NO_HALF_OPERATORS, Kernel, with_half_operators
+from evoengineer.kernel.text import NO_HALF_OPERATORS, Kernel, lambda_flags, with_half_operators
 from evoengineer.kernel.words import needs_of
 from evoengineer.sim.timing.ptxas import OPTIONS, keep_assembly
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
@@ -39,8 +39,7 @@ from evoengineer.toolchain.toolkit import Toolkit, toolchain_digest, toolkit_of
 Target = Literal["sim", "cuda"]
 FailedOutcome = Literal["forbidden", "compile_error", "timed_out"]
 
-# What torch.utils.cpp_extension gives to nvcc, and what those add who write `[] __device__ (…)`, as an export does.
-_TORCH_FLAGS = ("--expt-relaxed-constexpr", EXTENDED_LAMBDA)
+_TORCH_FLAGS = ("--expt-relaxed-constexpr",)  # that torch.utils.cpp_extension gives to nvcc, too
 _WITHOUT_SPECIAL_FUNCTIONS = "-D_GLIBCXX_BITS_SPECFUN_H"  # a fifth of a small kernel's build
 _RECORD, _RECORD_VERSION = "build.json", "7"  # changes with what is kept, identities included
 _BUILDS = Folders("builds")
@@ -91,7 +90,8 @@ def build_kernel(
     kernel = Kernel(source).id
     toolchain = find_toolchain() if toolchain is None else toolchain
     words = preprocessor_words(source)
-    flags = compiler_flags(toolchain, sm, target, fast_math, with_half_operators(source, half_operators))
+    operators = with_half_operators(source, half_operators)
+    flags = (*compiler_flags(toolchain, sm, target, fast_math, operators), *lambda_flags(source))
     curand = curand_folders(toolchain) if includes_curand(source) else ()
     compilers = (toolchain_digest(toolchain), headers_digest(), *(folder.name for folder in curand or ()))
     key = digest(*(_RECORD_VERSION, source, *flags, "", *words, "", *compilers))

@@ -21,8 +21,7 @@ NO_HALF_OPERATORS = tuple(f"-D{name}" for name in _SWITCHES)
 """What PyTorch's build gives to nvcc: `a * b` on __half is an error then."""
 HALF_OPERATORS = tuple(f"-U{name}" for name in _SWITCHES)
 """What takes that back."""
-EXTENDED_LAMBDA = "--extended-lambda"
-"""What nvcc wants to be told before it takes `[] __device__ (…)`."""
+_DEVICE_LAMBDA = re.compile(r"(?<!\])\]\s*[A-Za-z_][\w\s]*\(")  # the annotation may be a macro
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,11 @@ def with_half_operators(source: str, unsaid: bool = True) -> bool:
 def uses_half_operators(source: str) -> bool:
     """Whether PyTorch's own build needs HALF_OPERATORS for this text."""
     return with_half_operators(source) and _HALF_TYPES.search(normalised(source)) is not None
+
+
+def lambda_flags(source: str) -> tuple[str, ...]:
+    """What nvcc wants to be told before it takes `[] __device__ (…)`; it makes every build slower, so only then."""
+    return ("--extended-lambda",) if _DEVICE_LAMBDA.search(normalised(source)) else ()
 
 
 def normalised(source: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from evoengineer.errors import ToolchainError
 from evoengineer.files import scratch_folder
-from evoengineer.kernel.text import EXTENDED_LAMBDA, NO_HALF_OPERATORS, uses_half_operators
+from evoengineer.kernel.text import NO_HALF_OPERATORS, lambda_flags, uses_half_operators
 from evoengineer.toolchain.compilers import Toolchain, find_toolchain
 
 SM = 89
@@ -37,7 +37,10 @@ def compile_with_torch_headers(source: str, sm: int = SM) -> HeaderCheck:
         (Path(folder) / "kernel.cu").write_text(source, encoding="utf-8")
         begin = time.monotonic()
         run = subprocess.run(
-            torch_command(toolchain, sm, half_operators=uses_half_operators(source)),
+            [
+                *torch_command(toolchain, sm, half_operators=uses_half_operators(source)),
+                *lambda_flags(source),
+            ],
             cwd=folder,
             capture_output=True,
             encoding="utf-8",
@@ -61,8 +64,7 @@ def torch_command(
     include = torch_include()
     return [
         *(str(toolchain.nvcc), *toolchain.flags, "-gencode", f"arch=compute_{sm},code=sm_{sm}"),
-        *("-c", "-O2", "-std=c++20", "--expt-relaxed-constexpr", EXTENDED_LAMBDA),
-        *("-Xcompiler", "-fPIC"),
+        *("-c", "-O2", "-std=c++20", "--expt-relaxed-constexpr", "-Xcompiler", "-fPIC"),
         "-DTORCH_EXTENSION_NAME=kernel",
         *(() if half_operators else NO_HALF_OPERATORS),
         *(f"-I{include}", f"-I{include / 'torch/csrc/api/include'}"),

@@ -90,6 +90,26 @@ int main() {
     EXPECT_EQ(h[31], 1031);
     CHECK(cudaGraphExecDestroy(exec));
     CHECK(cudaGraphDestroy(graph));
+
+    // Events: another one in an executable graph.
+    cudaEvent_t before, after;
+    CHECK(cudaEventCreate(&before));
+    CHECK(cudaEventCreate(&after));
+    CHECK(cudaEventRecord(before, stream));
+    CHECK(cudaGraphCreate(&graph, 0));
+    cudaGraphNode_t record, wait;
+    CHECK(cudaGraphAddEventRecordNode(&record, graph, nullptr, 0, before));
+    CHECK(cudaGraphAddEventWaitNode(&wait, graph, &record, 1, before));
+    CHECK(cudaGraphInstantiate(&exec, graph));
+    CHECK(cudaGraphExecEventRecordNodeSetEvent(exec, record, after));
+    CHECK(cudaGraphExecEventWaitNodeSetEvent(exec, wait, after));
+    EXPECT_ERROR(cudaGraphExecEventWaitNodeSetEvent(exec, record, after), cudaErrorInvalidValue);
+    run(exec);
+    float milliseconds = -1;
+    CHECK(cudaEventElapsedTime(&milliseconds, before, after));
+    EXPECT(milliseconds >= 0);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
     CHECK(cudaStreamDestroy(stream));
     CHECK(cudaFree(d));
     return pass();

@@ -10,11 +10,13 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable
+from string import Formatter
 
 from evoengineer.kernel.inline.values import Number, Tensor, Unreadable, Value
 
 MOST_LETTERS = 1 << 20
 _MOST_BITS = 256
+_PERCENT = re.compile(r"%(?:%|(?:\([^)]*\))?([^a-zA-Z%]*)[a-zA-Z])")  # of a field: flags, width, precision
 _WIDE = re.compile(r"\d{4,}")  # of a format: a width that no source needs
 
 _OPERATORS: dict[type[ast.operator], tuple[str, Callable[[Value, Value], Value]]] = {
@@ -131,14 +133,21 @@ def _bound(kind: type[ast.operator], left: Value, right: Value) -> None:
         if bits.get(kind, left.bit_length() + right.bit_length()) > _MOST_BITS:
             raise Unreadable("a number is too large")
     if kind is ast.Mod and isinstance(left, str):
-        bounded_format(left)
+        bounded_format(_PERCENT.findall(left))
         bounded_insertion(left, right if isinstance(right, (tuple, list)) else [right])
 
 
-def bounded_format(template: str) -> None:
+def braces_of(template: str) -> list[str]:
+    """What follows the colon in the fields of a text for `format`; doubled braces, of C++, are none."""
+    try:
+        return [form or "" for _, _, form, _ in Formatter().parse(template)]
+    except ValueError as error:
+        raise Unreadable(f"a text for format: {error}") from error
+
+
+def bounded_format(forms: Iterable[str]) -> None:
     """Refuse formats that pad to great widths."""
-    fields = re.findall(r"%[^a-zA-Z%]*[a-zA-Z]|\{[^{}]*:[^{}]*\}", template)
-    if any(_WIDE.search(each) or "*" in each for each in fields):
+    if any(_WIDE.search(each) or set("*{") & set(each) for each in forms):
         raise Unreadable("a format is too wide")
 
 

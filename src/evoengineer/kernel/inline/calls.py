@@ -11,6 +11,7 @@ from evoengineer.kernel.inline.arithmetic import (
     MOST_LETTERS,
     bounded_format,
     bounded_insertion,
+    braces_of,
     converted,
     extreme,
     literal,
@@ -425,7 +426,7 @@ def _string_method(owner: str, name: str, values: list[Value], named: dict[str, 
     ):
         raise Unreadable(f"the method {name} of a text gets what cannot be read without running the file")
     if name == "format":
-        bounded_format(owner)
+        bounded_format(braces_of(owner))
         bounded_insertion(owner, [*values, *named.values()])
     if (
         name == "join"

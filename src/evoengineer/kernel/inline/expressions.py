@@ -20,7 +20,7 @@ from evoengineer.kernel.inline.arithmetic import (
 from evoengineer.kernel.inline.calls import Calls
 from evoengineer.kernel.inline.extension import Extension
 from evoengineer.kernel.inline.reading import at_line, fixed, known, plain, truth
-from evoengineer.kernel.inline.torch_names import dtype_named, tensor_attribute
+from evoengineer.kernel.inline.torch_names import constant_named, tensor_attribute
 from evoengineer.kernel.inline.values import (
     Device,
     Dtype,
@@ -120,7 +120,7 @@ class Expressions(Calls):
         owner = known(owner)
         if isinstance(owner, Named):
             path = f"{owner.path}.{name}"
-            return dtype_named(path) or named(path)
+            return constant_named(path) or named(path)
         if isinstance(owner, Instance):
             return self._member(owner, name)
         if isinstance(owner, PythonClass):
@@ -187,7 +187,7 @@ class Expressions(Calls):
                     if isinstance(each.format_spec, ast.JoinedStr)
                     else ""
                 )
-                bounded_format(f"{{:{form}}}")
+                bounded_format([form])
                 if not isinstance(value, (str, int, float)):
                     raise Unreadable("an f-string has a part that cannot be read without running the file")
                 try:

@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from evoengineer.kernel.forbidden import is_operation
 from evoengineer.kernel.inline.arithmetic import is_number, literal
-from evoengineer.kernel.inline.values import Device, Dtype, Initial, Number, Shape, Tensor, Unreadable, Value
+from evoengineer.kernel.inline.values import (
+    Device,
+    Dtype,
+    Initial,
+    MemoryFormat,
+    Number,
+    Shape,
+    Tensor,
+    Unreadable,
+    Value,
+)
 
 _DTYPES = {
     **dict.fromkeys(("float", "float32"), "torch::kFloat32"),
@@ -18,6 +28,12 @@ _DTYPES = {
     "int8": "torch::kInt8",
     "uint8": "torch::kUInt8",
     "bool": "torch::kBool",
+}
+_FORMATS = {
+    "contiguous_format": "torch::MemoryFormat::Contiguous",
+    "preserve_format": "torch::MemoryFormat::Preserve",
+    "channels_last": "torch::MemoryFormat::ChannelsLast",
+    "channels_last_3d": "torch::MemoryFormat::ChannelsLast3d",
 }
 _SAME = (
     "cuda",
@@ -65,10 +81,14 @@ _IGNORED = (
 )
 
 
-def dtype_named(path: str) -> Dtype | None:
-    """`torch.float16`."""
+def constant_named(path: str) -> Dtype | MemoryFormat | None:
+    """`torch.float16`, `torch.channels_last`."""
     package, _, name = path.rpartition(".")
-    return Dtype(_DTYPES[name]) if package == "torch" and name in _DTYPES else None
+    if package != "torch":
+        return None
+    if name in _FORMATS:
+        return MemoryFormat(_FORMATS[name])
+    return Dtype(_DTYPES[name]) if name in _DTYPES else None
 
 
 def call_torch(path: str, values: Sequence[Value], named: Mapping[str, Value], *, running: bool) -> Value:
@@ -97,8 +117,9 @@ def call_torch(path: str, values: Sequence[Value], named: Mapping[str, Value], *
         and isinstance(values[0], Tensor)
     ):
         given = "".join(f", {literal(each)}" for each in (*values[1:], *_fill(named)))
-        dtype = named.get("dtype")
-        options = f", {values[0].code}.options().dtype({dtype.code})" if isinstance(dtype, Dtype) else ""
+        asked = [f".dtype({each.code})" for each in named.values() if isinstance(each, Dtype)]
+        asked += [f".memory_format({each.code})" for each in named.values() if isinstance(each, MemoryFormat)]
+        options = f", {values[0].code}.options(){''.join(asked)}" if asked else ""
         return Tensor(f"torch::{name}({values[0].code}{given}{options})", values[0].rank)
     if path == f"torch.{name}" and values and isinstance(values[0], Tensor) and name in (*_SHAPED, *_PLAIN):
         return call_tensor(values[0], name, values[1:], named)
@@ -195,8 +216,8 @@ def call_tensor(tensor: Tensor, name: str, values: Sequence[Value], named: Mappi
             raise Unreadable("Tensor.stride() without a dimension is not understood")
         given = "" if named else ", ".join(map(literal, values))
         known = tensor.rank if name in ("dim", "ndimension") else None
-        if name == "is_contiguous" and named:
-            return Number("false", "bool")
+        if name == "is_contiguous":
+            return Number(f"{code}.is_contiguous({_format(name, values, named)})", "bool")
         return Number(f"{code}.{_cpp_name(name)}({given})", _NUMBERS[name], known)
     if name in _SHAPED:
         sizes = _sizes(values)
@@ -204,13 +225,23 @@ def call_tensor(tensor: Tensor, name: str, values: Sequence[Value], named: Mappi
     if name.startswith("new_") and name[4:] in _NEW:
         return _new(name[4:], values, named, tensor)
     if name in (*_PLAIN, *_COPIES):
-        if "memory_format" in named:
-            raise Unreadable(f"Tensor.{name} with a memory format is not understood")
+        if name in ("contiguous", "clone"):
+            return Tensor(f"{code}.{name}({_format(name, values, named)})", tensor.rank)
         given = ", ".join(
             each.code if isinstance(each, Tensor) else literal(each) for each in (*values, *named.values())
         )
         return Tensor(f"{code}.{_cpp_name(name)}({given})", tensor.rank if name in _COPIES else None)
     raise Unreadable(f"Tensor.{name}", forbidden=is_operation(name.rstrip("_")))
+
+
+def _format(name: str, values: Sequence[Value], named: Mapping[str, Value]) -> str:
+    """The memory format that a method is given, or nothing."""
+    given = [*values, *named.values()]
+    if not given:
+        return ""
+    if len(given) > 1 or not isinstance(given[0], MemoryFormat):
+        raise Unreadable(f"Tensor.{name}: the memory format is not understood")
+    return given[0].code
 
 
 def _cpp_name(name: str) -> str:
@@ -224,6 +255,8 @@ def _cast(tensor: Tensor, values: Sequence[Value]) -> Tensor:
             return Tensor(f"{tensor.code}.to({value.code})", tensor.rank)
         if isinstance(value, Tensor):
             return Tensor(f"{tensor.code}.to({value.code}.scalar_type())", tensor.rank)
+        if isinstance(value, MemoryFormat):
+            return Tensor(f"{tensor.code}.contiguous({value.code})", tensor.rank)
         if not isinstance(value, (Device, str, bool, int, type(None))):
             raise Unreadable("Tensor.to: the target is not understood")
     return tensor

@@ -81,6 +81,11 @@ class Dtype:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryFormat:
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     pass
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from evoengineer.kernel.inline.syntax import parse_python
-from evoengineer.kernel.text import EXTENDED_LAMBDA, HALF_OPERATORS, uses_half_operators
+from evoengineer.kernel.text import HALF_OPERATORS, lambda_flags, uses_half_operators
 
 _CALL = """
 import torch
@@ -46,7 +46,7 @@ class ModelNew(nn.Module):
 
 def model_file(source: str, name: str, title: str, arguments: Sequence[str], reference: str) -> str:
     """The file. `reference` is a KernelBench file's text, or anything else for a problem of another kind."""
-    flags = ["-O3", EXTENDED_LAMBDA, *(HALF_OPERATORS if uses_half_operators(source) else ())]
+    flags = ["-O3", *lambda_flags(source), *(HALF_OPERATORS if uses_half_operators(source) else ())]
     call = _CALL.format(source=_spelled(source), name=name, flags=flags)
     title = title.replace("\\", "/").replace('"', "'")
     if _has_model(reference):

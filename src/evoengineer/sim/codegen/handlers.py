@@ -11,6 +11,7 @@ from evoengineer.sim.codegen import (
     integer,
     memory,
     moves,
+    pairs,
     sync,
     texture,
     video,
@@ -28,7 +29,8 @@ _FLOATS = ("f32", "f64", "f16", "bf16", "f16x2", "bf16x2")
 
 def _by_type(floats: Handler, integers: Handler) -> Handler:
     def handle(e: Emitter, instr: Instr) -> None:
-        (floats if instr.mods[-1] in _FLOATS else integers)(e, instr)
+        kind = instr.mods[-1]
+        (floats if kind in _FLOATS else pairs.arithmetic if kind in pairs.PAIRS else integers)(e, instr)
 
     return handle
 

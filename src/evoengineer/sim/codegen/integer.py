@@ -257,8 +257,6 @@ def _float_quotient(e: Emitter, x: str, y: str, bits: int, signed: bool) -> str:
 def min_max(e: Emitter, instr: Instr) -> None:
     """min, max of integers."""
     kind, bits = operand_type(instr)
-    if kind in ("s16x2", "u16x2"):
-        raise e.unsupported(instr.name)
     name = ("s" if kind[0] == "s" else "u") + instr.op
     ty = f"i{bits}"
     a, b = e.read(instr.args[1], bits), e.read(instr.args[2], bits)

@@ -175,8 +175,8 @@ def mbarrier(e: Emitter, instr: Instr) -> None:
     elif "inval" in mods:
         e.call("void", "rt_mbarrier_inval", [*head, where])
     elif mods[0] in ("expect_tx", "complete_tx"):
-        count = ("ptr", e.spill(e.read(instr.args[1], 32)))
-        e.call("void", "rt_mbarrier_tx", [*head, where, count, ("i32", str(int("complete_tx" in mods)))])
+        given = ("ptr", e.spill(e.read(instr.args[1], 32)))
+        e.call("void", "rt_mbarrier_tx", [*head, where, given, ("i32", str(int("complete_tx" in mods)))])
     elif "test_wait" in mods or "try_wait" in mods:
         parity = "parity" in mods
         state = e.read(instr.args[place + 1], 32 if parity else 64)

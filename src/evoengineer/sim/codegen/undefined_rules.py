@@ -23,7 +23,7 @@ def default(d: Definedness, instr: Instr) -> Results:
         bits = e.register_bits(name)
         if (
             instr.mods
-            and instr.mods[-1] in ("f16x2", "bf16x2")
+            and instr.mods[-1] in ("f16x2", "bf16x2", "s16x2", "u16x2")
             and all(p is None or p.bits == bits for p in parts)
         ):
             results[name] = d.elements(d.either(*parts), 16)

@@ -44,6 +44,13 @@ template <class Params> int set_step(cudaGraphExec_t exec, cudaGraphNode_t node,
     return cudaSuccess;
 }
 
+int set_event(cudaGraphExec_t exec, cudaGraphNode_t node, WorkKind kind, cudaEvent_t event) {
+    GraphExec::Step* step = step_of(exec, node);
+    if (!step || step->work.kind != kind || !is_event(event)) return cudaErrorInvalidValue;
+    step->work.event = event;
+    return cudaSuccess;
+}
+
 }  // namespace
 
 #if EVO_CUDART_MAJOR >= 12
@@ -194,6 +201,16 @@ API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraph
 API cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaHostNodeParams* p) {
     ENTER();
     return done(set_step(exec, node, WorkKind::kHost, p));
+}
+
+API cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+    ENTER();
+    return done(set_event(exec, node, WorkKind::kRecordEvent, event));
+}
+
+API cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+    ENTER();
+    return done(set_event(exec, node, WorkKind::kWaitEvent, event));
 }
 
 API cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child) {

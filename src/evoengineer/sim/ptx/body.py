@@ -14,6 +14,7 @@ from evoengineer.sim.ptx.model import (
     Addr,
     Body,
     Function,
+    Imm,
     Instr,
     Not,
     Operand,
@@ -252,11 +253,14 @@ class _BodyParser:
         if not words:
             raise PtxError(f"cannot read instruction {opcode[:80]!r} in {self.function.name}")
         op, *mods = words
+        if mods and mods[-1] == "relu":  # CUDA's headers write min.s32.relu, too
+            mods[-2:] = reversed(mods[-2:])
         if op == "call":
             return self._call(mods, rest, guard, negated, whole)
         if op in VIDEO_OPS:  # selectors and signs of operands: codegen/video.py reads them from the text
             rest = re.sub(r"(?<=\w)\.[bh]\d+|-(?=\s*%)", "", rest)
         args = () if op == "bra" else tuple(self._operand(a) for a in _split(rest))
+        op, mods, args = _alone_in_cluster(op, mods, args)
         instr = Instr(op, tuple(mods), args, guard, negated, self.location, " ".join(whole.split()))
         if op == "bra":
             self._branch(instr, rest.strip())
@@ -339,6 +343,19 @@ def _parse_prototype(text: str) -> tuple[tuple[Param, ...], tuple[Param, ...]]:
     results = parse_params(groups[0]) if lead else ()
     rest = groups[1:] if lead else groups
     return results, parse_params(rest[0]) if rest else ()
+
+
+def _alone_in_cluster(
+    op: str, mods: list[str], args: tuple[Operand, ...]
+) -> tuple[str, list[str], tuple[Operand, ...]]:
+    """What an instruction for clusters is where each block is one of its own; there are no others here."""
+    if op == "barrier" and "cluster" in mods:  # whoever arrives has to wait: all meet there
+        return ("barrier", ["sync"], (Imm(0),)) if "wait" in mods else ("fence", ["acq_rel", "cta"], ())
+    if op == "mapa" and len(args) == 3:
+        return "mov", mods[-1:], args[:2]
+    if op == "getctarank" and len(args) == 2:
+        return "mov", mods[-1:], (args[0], Imm(0))
+    return op, mods, args
 
 
 def _split(text: str) -> list[str]:

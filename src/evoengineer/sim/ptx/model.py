@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 TYPE_BYTES: dict[str, int] = {
     "pred": 0, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2,
-    "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4, "tf32": 4,
+    "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "s16x2": 4, "u16x2": 4, "bf16x2": 4, "tf32": 4,
     "b64": 8, "u64": 8, "s64": 8, "f64": 8, "b128": 16, "texref": 8, "samplerref": 8, "surfref": 8,
 }  # fmt: skip
 
@@ -140,7 +140,7 @@ class Function:
     results: tuple[Param, ...]
     text: str  # between the braces; empty for a declaration
     max_threads: int = 0
-    cluster: bool = False
+    cluster: bool = False  # asks for clusters of several blocks
     defined: bool = True
     files: dict[int, str] = field(default_factory=dict)  # numbers used by .loc → paths
     line: int = 0  # of the PTX file on which `text` begins

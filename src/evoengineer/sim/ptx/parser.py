@@ -5,6 +5,7 @@ The grammar is taken as nvcc emits it (also around inline assembly), not as the 
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 
@@ -127,13 +128,15 @@ def _parse_function(head: str, body: str | None) -> Function:
         end = tail.index(")")
         params = parse_params(tail[:end])
         tail = tail[end + 1 :]
-    threads = 0
-    if limit := re.search(r"\.(?:maxntid|reqntid)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", tail):
-        threads = 1
-        for extent in limit.groups():
-            threads *= int(extent or 1)
-    cluster = ".reqnctapercluster" in tail or ".explicitcluster" in tail
+    threads = _extent("maxntid|reqntid", tail)
+    cluster = _extent("reqnctapercluster", tail) > 1
     return Function(match.group(1), entry, params, results, body or "", threads, cluster, body is not None)
+
+
+def _extent(directive: str, tail: str) -> int:
+    """The product of the numbers that a directive of a function gives; 0 if it is not there."""
+    found = re.search(rf"\.(?:{directive})\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", tail)
+    return math.prod(int(extent or 1) for extent in found.groups()) if found else 0
 
 
 def parse_params(text: str) -> tuple[Param, ...]:
