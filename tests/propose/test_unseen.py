@@ -45,6 +45,14 @@ def changes(
         ("tiles_walking_pointers", Tiling(), SQUARES, 2),
         ("cdist", Tiling(), ("x: float32 tensor [768, 48]", "y: float32 tensor [768, 48]"), 5),
         ("transpose_3d", Tiling(), ("x: float32 tensor [4, 768, 1536]",), 2),
+        (
+            "conv_constant_memory",
+            Tiling(),
+            ("x: float32 tensor [1024, 1024]", "f: float32 tensor [9, 9]"),
+            1.5,
+        ),
+        ("box_filter", Tiling(), ("x: float32 tensor [1024, 1024]",), 1.3),
+        ("row_sum_one_thread_of_block", SharedSum(), TALL, 1.2),
         ("column_variance", SharedSum(), ("a: float32 tensor [4096, 1024]",), 4),
         ("kl_rows", SharedSum(), ("a: float32 tensor [2048, 512]", "q: float32 tensor [2048, 512]"), 4),
         ("nbody_separate", SharedSum(), ("x: float32 tensor [4096]",), 8),
@@ -121,3 +129,37 @@ def test_a_size_that_the_text_checks_is_not_enlarged() -> None:
     """`TORCH_CHECK(width % TILE_WIDTH == 0)`: with larger tiles fewer sizes would be taken."""
     (knob,) = knobs(FOUND["tiles_without_tests"].source)
     assert max(knob.values) == knob.value
+
+
+IMAGE = ("x: float32 tensor [1024, 1024]",)
+
+
+def test_blocks_inside_are_known_by_their_corners() -> None:
+    found = changes(Tiling(), FOUND["box_filter"], IMAGE)[0].source
+    assert "WHOLE || !(!((nx[n_x] >= 0) && (nx[n_x] < width)" in found
+    (test,) = [line for line in found.splitlines() if line.startswith("    if (first_x")]
+    assert "(first_y + (-radius)) >= 0" in test
+    assert "((first_y + BOX_FILTER_TILED_Y_TILE - 1) + (radius)) < height" in test
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("int nx = x + dx;", "unsigned nx = x + dx;"),  # less than zero is very large
+        ("nx >= 0 &&", "in[nx] >= 0 &&"),  # what is not known before
+        ("int nx = x + dx;", "int nx = x + dx * dx;"),  # not between its corners
+    ],
+)
+def test_other_tests_are_made_inside_as_well(old: str, new: str) -> None:
+    source = FOUND["box_filter"].source
+    assert old in source
+    assert not any(
+        "WHOLE || !" in each.source
+        for each in changes(Tiling(), FOUND["box_filter"], IMAGE, source.replace(old, new, 1))
+    )
+
+
+def test_comparisons_are_not_taken_for_templates() -> None:
+    found = plain("__global__ void f(int a, int b, float* c) { if (!(a < b && b >= 0)) c[0] = 1; }")
+    assert "!((a < b) && (b >= 0))" in found
+    assert plain(found) == found
