@@ -7,17 +7,20 @@ from random import Random
 import pytest
 
 import evoengineer
+from evoengineer.propose.rewriter import untouched
 from evoengineer.propose.rewriter.block_scan import BlockScan
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
 from evoengineer.propose.rewriter.collected import Collected
 from evoengineer.propose.rewriter.grid_size import GridSize
 from evoengineer.propose.rewriter.shared_sum import SharedSum
 from evoengineer.propose.rewriter.tiling import Tiling
+from evoengineer.propose.rewriter.warp_per_row import WarpPerRow
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels, only_launch
 from evoengineer.propose.syntax.knobs import knobs
 from evoengineer.propose.syntax.plain import plain
-from evoengineer.propose.syntax.tree import text
+from evoengineer.propose.syntax.tree import NotUnderstood, text
+from evoengineer.propose.syntax.unreducing import unreduced
 from evoengineer.propose.syntax.unstaging import unstaged
 
 pytest.importorskip("torch")
@@ -163,3 +166,52 @@ def test_comparisons_are_not_taken_for_templates() -> None:
     found = plain("__global__ void f(int a, int b, float* c) { if (!(a < b && b >= 0)) c[0] = 1; }")
     assert "!((a < b) && (b >= 0))" in found
     assert plain(found) == found
+
+
+def test_kernels_that_a_change_leaves_alone_can_be_changed_on_top() -> None:
+    """Scores, softmax and weighted sum: tiles are for two of them, and rows for the third."""
+    specimen = FOUND["attention_three_kernels"]
+    baseline = plain(specimen.source)
+    tiles = changes(Tiling(), specimen, ())[0].source
+    rest = untouched(baseline, tiles)
+    assert rest == {"softmax_rows"}
+    rows = next(iter(WarpPerRow().changes(tiles, Task((), 128, rest), Random(0)))).source
+    assert not untouched(baseline, rows)
+    assert not list(WarpPerRow().changes(tiles, Task((), 128, frozenset()), Random(0)))
+    assert untouched(baseline, next(iter(WarpPerRow().changes(baseline, Task(), Random(0)))).source) == {
+        "scores",
+        "weighted",
+    }
+
+
+def test_a_constant_that_an_instance_has_the_value_of_is_no_knob() -> None:
+    source = FOUND["flat_grid_product"].source
+    assert {each.name for each in knobs(source)} == {"threads"}
+    assert not knobs(plain(source))
+
+
+def test_one_element_of_every_thread_is_added_by_every_thread() -> None:
+    """A tree, and one thread that adds up all; another value for the missing ones is another sum."""
+    head = (
+        "__global__ void dot(const float* a, float* c, int n) { __shared__ float s[256]; int t = threadIdx.x;"
+    )
+    fill = "int i = blockIdx.x * 256 + t; s[t] = i < n ? a[i] : 0.f; __syncthreads();"
+    tree = "for (int h = 128; h > 0; h >>= 1) { if (t < h) s[t] += s[t + h]; __syncthreads(); }"
+    serial = (
+        "if (t == 0) { float sum = 0; for (int k = 0; k < 256; ++k) sum += s[k]; atomicAdd(c, sum * 2.f); }"
+    )
+    host = "void f(float* a, float* c, int n) { dot<<<(n + 255) / 256, 256>>>(a, c, n); }"
+    for end in (f"{tree} if (t == 0) atomicAdd(c, s[0] * 2.f); }}", serial + "}"):
+        source = head + fill + end + host
+        found = "".join(unreduced(source, kernels(source)[0]).split())
+        assert "inti=blockIdx.x*256+t;atomicAdd(c,(i<n?a[i]:0.f)*2.f);}" in found
+        assert list(Collected().changes(source, Task(), Random(0)))
+    for old, new in (
+        (" * 2.f", " + 2.f"),
+        ("k < 256", "k < 128"),
+        ("s[t] = i", "s[255 - t] = i"),
+        ("sum = 0", "sum = 1"),
+    ):
+        source = (head + fill + serial + "}" + host).replace(old, new)
+        with pytest.raises(NotUnderstood):
+            unreduced(source, kernels(source)[0])
