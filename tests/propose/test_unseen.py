@@ -19,8 +19,7 @@ from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels, only_launch
 from evoengineer.propose.syntax.knobs import knobs
 from evoengineer.propose.syntax.plain import plain
-from evoengineer.propose.syntax.tree import NotUnderstood, text
-from evoengineer.propose.syntax.unreducing import unreduced
+from evoengineer.propose.syntax.tree import text
 from evoengineer.propose.syntax.unstaging import unstaged
 
 pytest.importorskip("torch")
@@ -188,30 +187,3 @@ def test_a_constant_that_an_instance_has_the_value_of_is_no_knob() -> None:
     source = FOUND["flat_grid_product"].source
     assert {each.name for each in knobs(source)} == {"threads"}
     assert not knobs(plain(source))
-
-
-def test_one_element_of_every_thread_is_added_by_every_thread() -> None:
-    """A tree, and one thread that adds up all; another value for the missing ones is another sum."""
-    head = (
-        "__global__ void dot(const float* a, float* c, int n) { __shared__ float s[256]; int t = threadIdx.x;"
-    )
-    fill = "int i = blockIdx.x * 256 + t; s[t] = i < n ? a[i] : 0.f; __syncthreads();"
-    tree = "for (int h = 128; h > 0; h >>= 1) { if (t < h) s[t] += s[t + h]; __syncthreads(); }"
-    serial = (
-        "if (t == 0) { float sum = 0; for (int k = 0; k < 256; ++k) sum += s[k]; atomicAdd(c, sum * 2.f); }"
-    )
-    host = "void f(float* a, float* c, int n) { dot<<<(n + 255) / 256, 256>>>(a, c, n); }"
-    for end in (f"{tree} if (t == 0) atomicAdd(c, s[0] * 2.f); }}", serial + "}"):
-        source = head + fill + end + host
-        found = "".join(unreduced(source, kernels(source)[0]).split())
-        assert "inti=blockIdx.x*256+t;atomicAdd(c,(i<n?a[i]:0.f)*2.f);}" in found
-        assert list(Collected().changes(source, Task(), Random(0)))
-    for old, new in (
-        (" * 2.f", " + 2.f"),
-        ("k < 256", "k < 128"),
-        ("s[t] = i", "s[255 - t] = i"),
-        ("sum = 0", "sum = 1"),
-    ):
-        source = (head + fill + serial + "}" + host).replace(old, new)
-        with pytest.raises(NotUnderstood):
-            unreduced(source, kernels(source)[0])

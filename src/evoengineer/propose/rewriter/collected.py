@@ -4,8 +4,7 @@
     atomicAdd(&bins[x[i]], 1);   →    atomicAdd(&bins_of_block[x[i]], 1);  … then every bin once for the block
 
 A place that is the same for all threads is collected in a register, places that differ in shared memory, where all of
-them fit. Threads go over the data in strides of the grid, so that few blocks do it all. Kernels whose blocks add up one
-element of every thread before they add are read as if every thread added (`syntax/unreducing.py`).
+them fit. Threads go over the data in strides of the grid, so that few blocks do it all.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.rewriter.outputs import indices, total_of
 from evoengineer.propose.rewriter.row_printing import STEP, reduction_function
 from evoengineer.propose.syntax.dependence import has_load, is_target
-from evoengineer.propose.syntax.kernels import Kernel, fresh_name, kernels
+from evoengineer.propose.syntax.kernels import Kernel, fresh_name
 from evoengineer.propose.syntax.nest import Nest, nest_of
 from evoengineer.propose.syntax.tree import (
     Edit,
@@ -37,7 +36,6 @@ from evoengineer.propose.syntax.tree import (
     text,
     walk,
 )
-from evoengineer.propose.syntax.unreducing import unreduced
 
 _WAYS = (
     (256, 4),
@@ -68,27 +66,13 @@ class Collected:
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         multiprocessors = task.multiprocessors or _USUAL_MULTIPROCESSORS
         for kernel in task.open(source):
-            printer = _printer(source, kernel)
-            if printer is None:
+            try:
+                printer = _Printer(source, kernel)
+            except NotUnderstood:
                 continue
             for threads, blocks in _WAYS:
                 words = f"{kernel.name}: {blocks * multiprocessors} blocks of {threads} collect what they add"
                 yield Change(words, printer.text(threads, blocks * multiprocessors))
-
-
-def _printer(source: str, kernel: Kernel) -> _Printer | None:
-    """For a kernel as it is, or without what its blocks do to add less often."""
-    for prepared in (_as_it_is, unreduced):
-        try:
-            changed = prepared(source, kernel)
-            return _Printer(changed, next(each for each in kernels(changed) if each.name == kernel.name))
-        except NotUnderstood:
-            continue
-    return None
-
-
-def _as_it_is(source: str, kernel: Kernel) -> str:
-    return source
 
 
 @dataclass(frozen=True, slots=True)
