@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.propose.further import SCANS, SHARED
+from tests.propose.unseen import UNSEEN
 
 import evoengineer
 from evoengineer.kernel.text import Kernel
@@ -29,6 +30,7 @@ from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
 from evoengineer.propose.rewriter.tiling import Tiling
 from evoengineer.propose.rewriter.unroll import Unroll
 from evoengineer.propose.rewriter.warp_per_row import WarpPerRow
+from evoengineer.propose.syntax.plain import plain
 
 PACKAGE = Path(evoengineer.__file__).parent
 ROWS = (Path(__file__).parents[2] / "examples" / "softmax_thread_per_row.cu").read_text()
@@ -121,6 +123,7 @@ def test_a_rewrite_that_treats_the_bottleneck_comes_first() -> None:
 def test_every_rewrite_applies_to_something(rewrite: Rewrite) -> None:
     texts = [SOFTMAX, ROWS, PRODUCT, SCAN, FROBENIUS, next(changes(Tiling(), PRODUCT)).source]
     texts += [each.source for each in (SHARED[0], SCANS[0])]
+    texts += [plain(each.source) for each in UNSEEN if "atomic" in each.name]
     task = Task(("x: float32 tensor [64, 8192]",))
     assert any(
         change.source not in texts for text in texts for change in rewrite.changes(text, task, Random(0))

@@ -241,7 +241,6 @@ def test_the_original_stays_for_sizes_that_a_tile_does_not_take() -> None:
         ("sum += a", "sum += c[i] + a", "output is read"),
         ("sum += a", "if (sum > 9) break; sum += a", "break statement"),
         ("float sum = 0.0f;", "float sum = threadIdx.x;", "threadIdx"),
-        ("if (row >= n || column >= n) return;", "", "no bound"),
         ("matmul<<<", "for (int twice = 0; twice < 2; ++twice) matmul<<<", ""),
         ("= sum;", "+= sum;", "read before"),
     ],
@@ -253,6 +252,14 @@ def test_what_is_not_understood_is_left_alone_with_the_reason(old: str, new: str
         return
     with pytest.raises(NotUnderstood, match=reason):
         tile_product(text)
+
+
+def test_an_index_without_a_bound_ends_with_its_blocks() -> None:
+    """Where blocks overlap or leave gaps, that is not told by how many there are."""
+    free = PRODUCT.replace("if (row >= n || column >= n) return;", "", 1)
+    assert "int extent_of_row" in tile_product(free)
+    with pytest.raises(NotUnderstood, match="no bound"):
+        tile_product(free.replace("blockDim.x", "8", 1))
 
 
 def tile_product(text: str) -> str:

@@ -7,12 +7,14 @@ from random import Random
 import pytest
 
 import evoengineer
+from evoengineer.propose.rewriter import untouched
 from evoengineer.propose.rewriter.block_scan import BlockScan
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
 from evoengineer.propose.rewriter.collected import Collected
 from evoengineer.propose.rewriter.grid_size import GridSize
 from evoengineer.propose.rewriter.shared_sum import SharedSum
 from evoengineer.propose.rewriter.tiling import Tiling
+from evoengineer.propose.rewriter.warp_per_row import WarpPerRow
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels, only_launch
 from evoengineer.propose.syntax.knobs import knobs
@@ -45,6 +47,14 @@ def changes(
         ("tiles_walking_pointers", Tiling(), SQUARES, 2),
         ("cdist", Tiling(), ("x: float32 tensor [768, 48]", "y: float32 tensor [768, 48]"), 5),
         ("transpose_3d", Tiling(), ("x: float32 tensor [4, 768, 1536]",), 2),
+        (
+            "conv_constant_memory",
+            Tiling(),
+            ("x: float32 tensor [1024, 1024]", "f: float32 tensor [9, 9]"),
+            1.5,
+        ),
+        ("box_filter", Tiling(), ("x: float32 tensor [1024, 1024]",), 1.3),
+        ("row_sum_one_thread_of_block", SharedSum(), TALL, 1.2),
         ("column_variance", SharedSum(), ("a: float32 tensor [4096, 1024]",), 4),
         ("kl_rows", SharedSum(), ("a: float32 tensor [2048, 512]", "q: float32 tensor [2048, 512]"), 4),
         ("nbody_separate", SharedSum(), ("x: float32 tensor [4096]",), 8),
@@ -121,3 +131,59 @@ def test_a_size_that_the_text_checks_is_not_enlarged() -> None:
     """`TORCH_CHECK(width % TILE_WIDTH == 0)`: with larger tiles fewer sizes would be taken."""
     (knob,) = knobs(FOUND["tiles_without_tests"].source)
     assert max(knob.values) == knob.value
+
+
+IMAGE = ("x: float32 tensor [1024, 1024]",)
+
+
+def test_blocks_inside_are_known_by_their_corners() -> None:
+    found = changes(Tiling(), FOUND["box_filter"], IMAGE)[0].source
+    assert "WHOLE || !(!((nx[n_x] >= 0) && (nx[n_x] < width)" in found
+    (test,) = [line for line in found.splitlines() if line.startswith("    if (first_x")]
+    assert "(first_y + (-radius)) >= 0" in test
+    assert "((first_y + BOX_FILTER_TILED_Y_TILE - 1) + (radius)) < height" in test
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("int nx = x + dx;", "unsigned nx = x + dx;"),  # less than zero is very large
+        ("nx >= 0 &&", "in[nx] >= 0 &&"),  # what is not known before
+        ("int nx = x + dx;", "int nx = x + dx * dx;"),  # not between its corners
+    ],
+)
+def test_other_tests_are_made_inside_as_well(old: str, new: str) -> None:
+    source = FOUND["box_filter"].source
+    assert old in source
+    assert not any(
+        "WHOLE || !" in each.source
+        for each in changes(Tiling(), FOUND["box_filter"], IMAGE, source.replace(old, new, 1))
+    )
+
+
+def test_comparisons_are_not_taken_for_templates() -> None:
+    found = plain("__global__ void f(int a, int b, float* c) { if (!(a < b && b >= 0)) c[0] = 1; }")
+    assert "!((a < b) && (b >= 0))" in found
+    assert plain(found) == found
+
+
+def test_kernels_that_a_change_leaves_alone_can_be_changed_on_top() -> None:
+    """Scores, softmax and weighted sum: tiles are for two of them, and rows for the third."""
+    specimen = FOUND["attention_three_kernels"]
+    baseline = plain(specimen.source)
+    tiles = changes(Tiling(), specimen, ())[0].source
+    rest = untouched(baseline, tiles)
+    assert rest == {"softmax_rows"}
+    rows = next(iter(WarpPerRow().changes(tiles, Task((), 128, rest), Random(0)))).source
+    assert not untouched(baseline, rows)
+    assert not list(WarpPerRow().changes(tiles, Task((), 128, frozenset()), Random(0)))
+    assert untouched(baseline, next(iter(WarpPerRow().changes(baseline, Task(), Random(0)))).source) == {
+        "scores",
+        "weighted",
+    }
+
+
+def test_a_constant_that_an_instance_has_the_value_of_is_no_knob() -> None:
+    source = FOUND["flat_grid_product"].source
+    assert {each.name for each in knobs(source)} == {"threads"}
+    assert not knobs(plain(source))

@@ -60,7 +60,7 @@ def test_what_is_tiled_anew_is_valid(specimen: Specimen) -> None:
         ("sum += As", "sum += 1.0f + As"),
         ("sum += As[ty][k] * Bs[k][tx]", "sum += As[ty][k] * Bs[k][tx] * t"),
         ("As[ty][tx] = A[", "As[ty][tx ^ 1] = A["),
-        ("if (row < M && col < N) C", "C"),
+        ("if (row < M && col < N) C", "if (row >= M) C[0] = 0; else if (col < N) C"),
     ],
 )
 def test_other_uses_of_tiles_are_left_alone(old: str, new: str) -> None:

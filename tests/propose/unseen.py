@@ -505,4 +505,96 @@ __global__ void weighted(const float* s, const float* v, float* o, int n, int d)
         (1, 5, 33),
         512,
     ),
+    Specimen(
+        "conv_constant_memory",
+        r"""#define FILTER_RADIUS 4
+#define FILTER_SIZE (2 * FILTER_RADIUS + 1)
+__constant__ float F_c[FILTER_SIZE * FILTER_SIZE];
+__global__ void convolution_2D_const_mem_kernel(const float *N, float *P, int r, int width, int height) {
+  int outCol = blockIdx.x * blockDim.x + threadIdx.x;
+  int outRow = blockIdx.y * blockDim.y + threadIdx.y;
+  if (outCol >= width || outRow >= height) return;
+  float Pvalue = 0.0f;
+  for (int fRow = 0; fRow < 2 * r + 1; fRow++) {
+    for (int fCol = 0; fCol < 2 * r + 1; fCol++) {
+      int inRow = outRow - r + fRow;
+      int inCol = outCol - r + fCol;
+      if (inRow >= 0 && inRow < height && inCol >= 0 && inCol < width) {
+        Pvalue += F_c[fRow * FILTER_SIZE + fCol] * N[inRow * width + inCol];
+      }
+    }
+  }
+  P[outRow * width + outCol] = Pvalue;
+}
+""",
+        r"""torch::Tensor forward(torch::Tensor x, torch::Tensor f) {
+  x = x.contiguous(); f = f.contiguous();
+  auto y = torch::empty_like(x);
+  int h = x.size(0), w = x.size(1);
+  cudaMemcpyToSymbolAsync(F_c, f.data_ptr<float>(), FILTER_SIZE * FILTER_SIZE * sizeof(float), 0,
+      cudaMemcpyDeviceToDevice);
+  dim3 b(32, 32), g((w + b.x - 1) / b.x, (h + b.y - 1) / b.y);
+  convolution_2D_const_mem_kernel<<<g, b>>>(x.data_ptr<float>(), y.data_ptr<float>(), FILTER_RADIUS, w, h);
+  return y;
+}""",
+        "x, f: torch.nn.functional.conv2d(x[None, None], f[None, None], padding=4)[0, 0]",
+        drawn(x="case.n, case.n", f="9, 9"),
+        (1, 5, 33),
+        1024,
+    ),
+    Specimen(
+        "box_filter",
+        r"""__global__ void box_filter(const float* in, float* out, int width, int height, int radius) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= width || y >= height) return;
+    float sum = 0.0f;
+    int count = 0;
+    for (int dy = -radius; dy <= radius; dy++) {
+        for (int dx = -radius; dx <= radius; dx++) {
+            int nx = x + dx;
+            int ny = y + dy;
+            if (nx >= 0 && nx < width && ny >= 0 && ny < height) {
+                sum += in[ny * width + nx];
+                count++;
+            }
+        }
+    }
+    out[y * width + x] = sum / count;
+}
+""",
+        r"""torch::Tensor forward(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    int h = x.size(0), w = x.size(1);
+    dim3 block(16, 16);
+    dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
+    box_filter<<<grid, block>>>(x.data_ptr<float>(), y.data_ptr<float>(), w, h, 3);
+    return y;
+}""",
+        "x: torch.nn.functional.avg_pool2d(x[None, None], 7, 1, 3, count_include_pad=False)[0, 0]",
+        drawn(x="case.n, case.n"),
+        (1, 5, 33),
+        1024,
+    ),
+    Specimen(
+        "row_sum_one_thread_of_block",
+        r"""__global__ void row_mean(const float* x, float* y, int cols) {
+    int row = blockIdx.x;
+    if (threadIdx.x == 0) {
+        float s = 0.f;
+        for (int c = 0; c < cols; ++c) s += x[row * cols + c];
+        y[row] = s / cols;
+    }
+}
+""",
+        r"""torch::Tensor forward(torch::Tensor x) {
+    auto y = torch::empty({x.size(0)}, x.options());
+    row_mean<<<x.size(0), 32>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.size(1));
+    return y;
+}""",
+        "x: x.mean(1)",
+        drawn(x="2 * case.n, case.n"),
+        (1, 5, 33),
+        1024,
+    ),
 )

@@ -104,6 +104,10 @@ class Rewriter:
                 if second is not None:
                     return [base, second]
             return repeated[:1]
+        again = self._lost(request, parent, first) if first.rewrite.fresh else frozenset()
+        second = self._rest(request, first.change.source, again, tried, asked, known, random, [])
+        if second is not None:
+            return [first, second]
         known_well = any(each.name.partition(":")[0] == first.rewrite.name for each in tried)
         if (
             random.random() < 0.3 and known_well
@@ -126,19 +130,12 @@ class Rewriter:
         fresh: bool = True,
     ) -> Step | None:
         """One change that nobody has made yet; changes that somebody has made go to `repeated`."""
-        task = Task(request.arguments, _multiprocessors(request.device))
-        order = random.sample(self.rewrites, len(self.rewrites))
-        if self.bandit:
-            order = ranked(self.rewrites, tried, asked.bottlenecks, random)
-        untouched = _untouched(plain(request.baseline), plain(parent)) if request.baseline and fresh else None
-        if (
-            untouched and random.random() < _REST
-        ):  # what the parent has not begun with adds to what it has gained
-            rest = replace(task, kernels=untouched)
-            for rewrite in order:
-                found = _new(rewrite, plain(parent), rest, random, known, repeated) if rewrite.fresh else None
-                if found is not None:
-                    return found
+        if fresh and request.baseline and random.random() < _REST:
+            left = untouched(plain(request.baseline), plain(parent))
+            found = self._rest(request, parent, left, tried, asked, known, random, repeated)
+            if found is not None:  # adds to what the parent has gained
+                return found
+        task, order = self._task(request), self._order(tried, asked, random)
         for rewrite in order:
             if rewrite.fresh and not fresh:
                 continue
@@ -147,6 +144,40 @@ class Rewriter:
             if found is not None:
                 return found
         return None
+
+    def _rest(
+        self,
+        request: Request,
+        parent: str,
+        names: frozenset[str],
+        tried: Sequence[Tried],
+        asked: Asked,
+        known: set[str],
+        random: Random,
+        repeated: list[Step],
+    ) -> Step | None:
+        """A change to one of these kernels, which run as the problem has them."""
+        task = replace(self._task(request), kernels=names)
+        for rewrite in self._order(tried, asked, random) if names else ():
+            found = _new(rewrite, plain(parent), task, random, known, repeated) if rewrite.fresh else None
+            if found is not None:
+                return found
+        return None
+
+    def _lost(self, request: Request, parent: str, first: Step) -> frozenset[str]:
+        """The kernels that the parent has changed and a change that starts afresh has not."""
+        if not request.baseline or plain(parent) == plain(request.baseline):
+            return frozenset()
+        baseline = plain(request.baseline)
+        return untouched(baseline, first.change.source) - untouched(baseline, plain(parent))
+
+    def _task(self, request: Request) -> Task:
+        return Task(request.arguments, _multiprocessors(request.device))
+
+    def _order(self, tried: Sequence[Tried], asked: Asked, random: Random) -> list[Rewrite]:
+        if self.bandit:
+            return ranked(self.rewrites, tried, asked.bottlenecks, random)
+        return random.sample(self.rewrites, len(self.rewrites))
 
 
 def _new(
@@ -165,7 +196,7 @@ def _new(
     return None
 
 
-def _untouched(baseline: str, parent: str) -> frozenset[str]:
+def untouched(baseline: str, parent: str) -> frozenset[str]:
     """The kernels of a changed text that run as the problem has them."""
     if baseline == parent:
         return frozenset()

@@ -17,6 +17,7 @@ from tree_sitter import Node
 from evoengineer.propose.rewriter.change import Change, Task
 from evoengineer.propose.syntax.dependence import target_of
 from evoengineer.propose.syntax.kernels import Kernel, Launch, dimensions, fresh_name, only_launch
+from evoengineer.propose.syntax.knobs import knobs
 from evoengineer.propose.syntax.liveness import live_kernels
 from evoengineer.propose.syntax.reductions import squeezed
 from evoengineer.propose.syntax.tree import (
@@ -24,6 +25,7 @@ from evoengineer.propose.syntax.tree import (
     NotUnderstood,
     edited,
     field,
+    identifiers,
     named,
     operator,
     replacing,
@@ -52,9 +54,12 @@ class GridSize:
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         multiprocessors = task.multiprocessors or _USUAL_MULTIPROCESSORS
+        turned = {knob.name for knob in knobs(source)}
         for kernel in live_kernels(source):
             try:
                 launch = only_launch(source, kernel)
+                if identifiers(launch.grid) & turned:
+                    continue  # a setting like any other
                 _require_any_grid(kernel, launch)
             except NotUnderstood:
                 continue

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from evoengineer.propose.syntax.kernels import Launch
 from evoengineer.propose.syntax.rows import Plain, Single, Stride, Walk, Written
-from evoengineer.propose.syntax.tree import NotUnderstood, field, render, text, walk
+from evoengineer.propose.syntax.tree import field, render, text, walk
 
 STEP = "    "
 _TENSOR = re.compile(r"\b(\w+)\s*\.\s*(?:mutable_|const_)?data_ptr\b")
@@ -69,7 +69,8 @@ def reduction_function(name: str, how: str, threads: str) -> str:
 
 
 def options_of(launch: Launch) -> str:
-    """The options of a tensor that the launch uses: device and all."""
+    """The options of a tensor that the launch uses, device and all; in a function that knows no tensor, of the present
+    device."""
     function: Node | None = launch.statement
     while function is not None and function.type != "function_definition":
         function = function.parent
@@ -77,5 +78,5 @@ def options_of(launch: Launch) -> str:
     if found is None and function is not None:
         found = _TENSOR.search(text(function))
     if found is None:
-        raise NotUnderstood("no tensor whose device is known")
+        return "torch::TensorOptions().device(torch::kCUDA)"
     return f"{found[1]}.options()"

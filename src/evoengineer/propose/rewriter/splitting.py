@@ -81,7 +81,8 @@ def _declared(node: Node) -> Node:
 
 def split(source: str, nest: Nest, parts: int) -> tuple[str, str]:
     """The text with the sum in parts, and the name of the kernel that computes them."""
-    if nest.linears or "blockIdx.z" in source:
+    named_dims = all(dim.name in identifiers(nest.kernel.body) for dim in nest.dims)
+    if not named_dims or any(each.grid for each in nest.linears) or "blockIdx.z" in source:
         raise NotUnderstood("no axis of the grid is free")
     printer = _Printer(source, nest)
     definition, statement = nest.kernel.definition, nest.launch.statement
@@ -135,7 +136,7 @@ class _Printer:
             f"const {loop.type} {self.end} = min(static_cast<{loop.type}>({self.high}), "
             f"static_cast<{loop.type}>({self.begin} + {self.chunk}));\n{STEP}"
         )
-        inside, before = body.start_byte + 1, self.sum.statement.start_byte
+        inside, before = body.start_byte + 1, _with_pragmas(self.sum.statement).start_byte
         changed = _body(
             body,
             [
@@ -154,7 +155,8 @@ class _Printer:
         """The kernel with a loop over the parts in place of its own."""
         counter = f"int {self.part} = 0; {self.part} < {self.count}; ++{self.part}"
         added = f"{self.bound}for ({counter}) {self.sum.name} += {self.place};"
-        changed = _body(self.nest.kernel.body, [replacing(self.sum.statement, added)])
+        first, last = _with_pragmas(self.sum.statement), self.sum.statement
+        changed = _body(self.nest.kernel.body, [Edit(first.start_byte, last.end_byte, added)])
         return f"__global__ void {self.second}({self.head}, const float* {self.parts}) {changed}"
 
     def launches(self) -> str:
@@ -176,6 +178,12 @@ class _Printer:
             f"{self.first}<<<{shape}>>>({arguments}, ({length} + {self.count} - 1) / {self.count});\n{STEP}"
             f"{self.second}<<<{text(launch.grid)}, {text(launch.block)}{further}>>>({arguments});"
         )
+
+
+def _with_pragmas(loop: Node) -> Node:
+    """What stands before a loop and belongs to it."""
+    before = loop.prev_named_sibling
+    return before if before is not None and before.type == "preproc_call" else loop
 
 
 def _body(body: Node, edits: list[Edit]) -> str:

@@ -36,6 +36,7 @@ from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, field, 
 
 _ZERO = re.compile(r"[-+]?0*\.?0*[fF]?$")
 _FEW_ROWS = 4096  # warps that it takes to fill a card
+_MANY_ROWS = 1 << 17  # threads that fill a card by themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,10 @@ class WarpPerRow:
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         for kernel in task.open(source):
             ways = [("a warp per row", 128, True), ("a block per row", 256, False)]
-            if _rows(source, kernel, task) * 2 <= _FEW_ROWS:
+            rows = _rows(source, kernel, task)
+            if rows >= _MANY_ROWS:
+                continue
+            if rows * 2 <= _FEW_ROWS:
                 ways.reverse()
             for what, threads, warps in ways:
                 try:

@@ -86,10 +86,8 @@ def instantiated(source: str) -> str:
             continue
         for launch, callee in _launches(source, name):
             try:
-                values = tuple(
-                    _known_everywhere(value, launch)
-                    for value in _values(parameters, callee, definition, launch)
-                )
+                given_here = _values(parameters, callee, definition, launch)
+                values = tuple(_known_everywhere(value, launch) for value in given_here)
             except NotUnderstood:
                 continue
             key = (name, *values)
@@ -103,6 +101,7 @@ def instantiated(source: str) -> str:
                 written = re.sub(rf"\b{name}\b", made[key], written)
                 edits.append(Edit(template.end_byte, template.end_byte, f"\n\n{written}"))
             edits.append(replacing(callee, made[key]))
+            edits += [each for each in _settled(given_here, values, launch) if each not in edits]
     return edited(source, edits)
 
 
@@ -163,6 +162,20 @@ def _known_everywhere(value: str, launch: Node) -> str:
     if not any(each in local for each in re.findall(r"[A-Za-z_]\w*", value)):
         return value
     raise NotUnderstood(f"the template argument {value}")
+
+
+def _settled(given: Sequence[str], values: Sequence[str], launch: Node) -> Iterator[Edit]:
+    """Constants of the launching function that an instance has the value of, in parentheses: no knobs any more."""
+    changed = [one for one, other in zip(given, values, strict=True) if one != other]
+    names = {name for one in changed for name in re.findall(r"[A-Za-z_]\w*", one)}
+    function: Node | None = launch
+    while function is not None and function.type != "function_definition":
+        function = function.parent
+    for node in walk(function) if function is not None else ():
+        if node.type != "init_declarator" or text(field(node, "declarator")) not in names:
+            continue
+        if field(node, "value").type == "number_literal":
+            yield replacing(field(node, "value"), f"({text(field(node, 'value'))})")
 
 
 def _deduced(name: str, definition: Node, launch: Node) -> str:
