@@ -16,6 +16,7 @@ from evoengineer.sim.codegen.integer import plus
 from evoengineer.sim.ptx.flow import Block, destinations
 from evoengineer.sim.ptx.model import Addr, Instr, Reg, Sym
 
+_ONE_ADDRESS = frozenset({"ld", "ldu", "st", "atom", "red"})
 _GROUPED_SPACES = (abi.SPACES["generic"], abi.SPACES["global"], abi.SPACES["shared"], abi.SPACES["const"])
 
 
@@ -142,6 +143,8 @@ def check(e: Emitter, instr: Instr, where: Val, bytes_: int, values: list[Val] |
     group = e.groups.get(id(instr))
     if group is not None:
         _check_group(e, group, instr, where, bytes_)
+    elif _in_shared_variables(e, instr, bytes_, info.align):
+        return
     elif info.space == abi.SPACES["local"] and e.unit.local_bytes:
         _check_local(e, instr, site, where, bytes_, info.align)
     elif where.flat:
@@ -157,6 +160,16 @@ def check(e: Emitter, instr: Instr, where: Val, bytes_: int, values: list[Val] |
         _check_group(e, CheckGroup(0, 0, [(instr, 0)]), instr, where, bytes_)
     else:
         _check_vector(e, site, e.vector(where), info.align)
+
+
+def _in_shared_variables(e: Emitter, instr: Instr, bytes_: int, align: int) -> bool:
+    """Is the address a place in the static shared memory of the block, which every block has?"""
+    to = next(a for a in instr.args if isinstance(a, Addr))
+    shared = e.unit.program.shared
+    if instr.op not in _ONE_ADDRESS or not isinstance(to.base, Sym) or to.base.name not in shared:
+        return False
+    offset = shared[to.base.name] + to.base.offset + to.offset
+    return 0 <= offset <= e.unit.program.shared_bytes - bytes_ and offset % align == 0
 
 
 def _who(e: Emitter, site: int) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.forms import MOST_LOADED, flat_segments, linear_form
 from evoengineer.sim.codegen.integer import plus
 from evoengineer.sim.codegen.limits import inside
+from evoengineer.sim.codegen.reported import is_reported, load_reported
 from evoengineer.sim.codegen.sorted_access import can_sort, load_sorted, load_sorted_to, store_sorted
 from evoengineer.sim.ptx.model import TYPE_BYTES, Addr, Instr, Operand, Reg, Sym, Vec
 
@@ -84,6 +85,11 @@ def ld(e: Emitter, instr: Instr) -> None:
         and source.base.name in e.unit.body.call_params
     ):
         parts = call_result(e, instr, source, bytes_, count)
+    elif is_reported(e, instr, source, space, bytes_):
+        words = load_reported(e, instr, source, space, targets)  # type: ignore[arg-type]
+        if words is None:
+            return
+        parts = words
     else:
         where = address(e, source, space)
         direct = (
