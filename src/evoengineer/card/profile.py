@@ -20,6 +20,7 @@ from typing import Any
 from evoengineer.errors import EvoEngineerError, UsageError, did_you_mean
 
 _DIRECTORY = Path(__file__).parent / "profiles"
+_HBM_BITS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,16 @@ class Profile:
     def device(self) -> str:
         """The name that users give: `sim:rtx4090`."""
         return f"sim:{self.key}"
+
+    @property
+    def hbm(self) -> bool:
+        """Buses so wide are those of stacked memory."""
+        return self.memory_bus_bits >= _HBM_BITS
+
+    @property
+    def dram_unit_bytes(self) -> int:
+        """What DRAM delivers at a time. GDDR6 and GDDR6X (JESD250): 16 bits of a channel in bursts of 16, a sector."""
+        return 64 if self.hbm else 32
 
     @property
     def sm(self) -> int:

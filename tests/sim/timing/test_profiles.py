@@ -448,19 +448,30 @@ def test_single_halves_that_ptxas_pairs_are_not_lost(ptx: str) -> None:
 
 @pytest.mark.parametrize("key", ["rtx4090", "a100-40gb", "t4"])
 def test_a_channel_takes_its_time_for_a_few_bytes(ptx: str, key: str) -> None:
-    """Reads of 64 bytes: all of them side by side, two of each 256 bytes, one of each, and one of 1024."""
+    """Reads of what DRAM delivers at a time: all side by side, half of all, one of each 256 bytes, and one of 1024."""
     card, count = load_profile(key), 1 << 20
+    unit = card.dram_unit_bytes
 
     def dram_ns(stride: int) -> float:
         bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)
         data, out = bench.buffer(1 << 30), bench.buffer(4 * count)
         return bench.profile("strided", (count // 256,), (256,), data, out, stride).terms_ns["dram"]
 
-    near, two, one, far = map(dram_ns, (16, 32, 64, 256))
-    assert near == pytest.approx(two, rel=0.05)
-    missing_ns = count * (CONSTANTS.visit_bytes - 64) / card.dram_bytes_per_second * 1e9
-    assert one - two > 0.9 * missing_ns
+    near, half, one, far = map(dram_ns, (unit // 4, unit // 2, 64, 256))
+    assert near == pytest.approx(half, rel=0.05)
+    missing_ns = count * (CONSTANTS.visit_bytes - unit) / card.dram_bytes_per_second * 1e9
+    assert one - half > 0.9 * missing_ns
     assert one == pytest.approx(far, rel=0.05)
+
+
+@pytest.mark.parametrize(("key", "unit"), [("rtx4090", 32), ("t4", 32), ("a100-40gb", 64), ("v100", 64)])
+def test_a_float_of_each_64_bytes_costs_what_dram_delivers_at_a_time(ptx: str, key: str, unit: int) -> None:
+    """A burst of GDDR6 is a sector; of stacked memory two come at a time."""
+    count = 1 << 20
+    bench = Bench(ptx, device=DeviceName("sim", key), sampled_only=True)
+    data, out = bench.buffer(64 * count), bench.buffer(4 * count)
+    p = bench.profile("strided", (count // 256,), (256,), data, out, 16)
+    assert p.dram_bytes == pytest.approx((unit + 4) * count, rel=0.02)
 
 
 def test_threads_that_walk_through_more_lines_than_l1_holds_do_not_lose_them_at_every_step(ptx: str) -> None:

@@ -5,7 +5,7 @@
 // brought it into the L2 is decided by the timing model, from where each block's footprint lies
 // (Footprint). L1 is written through and keeps 128-byte lines of four sectors; local memory is written back.
 //
-// DRAM is read in units of two sectors, again each time that the L2 has lost them. A store makes its sector in L2
+// DRAM is read in units of one sector or two, again each time that the L2 has lost them. A store makes its sector in L2
 // dirty, and what becomes dirty is written to DRAM once: when its line has to go, or after the block's end. A sector
 // that is stored to again while it is dirty costs nothing more; stored to after it was lost, it is written again.
 #include <algorithm>
@@ -30,6 +30,10 @@ struct SiteCache {
     double requests[kOrigins];  // loads by where the last of their sectors comes from
     double local[kLocalWays];   // sectors of local memory that L1 could not keep, and visits of DRAM for them
     uint64_t allocation;        // where its first access was, 0: not in one
+};
+// A block's share of L1 and L2, and what DRAM delivers at a time.
+struct Caches {
+    uint64_t l1_bytes, l2_bytes, dram_unit_bytes;
 };
 // What one sampled block touches of one allocation.
 struct Footprint {
@@ -79,10 +83,11 @@ public:
     std::vector<Footprint> prints;
     std::vector<uint64_t> touched;   // sectors of allocations, ascending
 
-    void run(const Counted& c, uint64_t l1_bytes, uint64_t l2_bytes, size_t room) {
+    void run(const Counted& c, const Caches& caches, size_t room) {
         sites.assign(c.sites.size(), {});
         room_ = std::max<size_t>(room, 1);
-        Cache4 l1(l1_bytes), l2(l2_bytes);
+        in_pairs_ = caches.dram_unit_bytes > 32;
+        Cache4 l1(caches.l1_bytes), l2(caches.l2_bytes);
         for (uint32_t i : in_turns(c.trace)) request(c.trace[i], &c.sectors[c.trace[i].first], l1, l2);
         untraced(c.beyond);
         survey();
@@ -162,7 +167,7 @@ private:
             if (!loads) {
                 s.stores++;
                 if (unwritten) s.cold_stores++;
-            } else if (known && j && fetched_before == (sector ^ 1)) {
+            } else if (in_pairs_ && known && j && fetched_before == (sector ^ 1)) {
                 s.cold++;  // both halves were asked for at once
             } else if (known) {
                 s.l2_hits++;
@@ -170,7 +175,7 @@ private:
                 fetched_before = sector;
                 s.cold++;
                 fetched = 1;
-                if (!local && !atomic) {  // memory is read in units of two sectors
+                if (in_pairs_ && !local && !atomic) {  // its neighbour comes along
                     uint8_t& other = mark(sector ^ 1);
                     if (other == 0) other = kPromoted;
                     if (!touch_l2(sector ^ 1)) fetched = 2;
@@ -258,6 +263,7 @@ private:
     }
 
     size_t room_ = 1, current_ = 0;
+    bool in_pairs_ = true;
     Allocation last_{};
     SectorMap<Chunk> chunks_;
     SectorMap<Visit> pages_;
@@ -275,7 +281,7 @@ void add(SiteCache& sum, const SiteCache& part, double weight) {
 }
 
 struct Job {
-    uint64_t l1_bytes, l2_bytes;
+    Caches caches;
     uint32_t room;  // for footprints of each
     std::vector<Replay> replays;
     std::atomic<size_t> next{0};
@@ -284,7 +290,7 @@ struct Job {
 void replay_some(Worker&, void* argument) {
     auto& job = *static_cast<Job*>(argument);
     for (size_t i; (i = job.next++) < job.replays.size();)
-        job.replays[i].run(counted_blocks()[i], job.l1_bytes, job.l2_bytes, job.room);
+        job.replays[i].run(counted_blocks()[i], job.caches, job.room);
 }
 
 // Of every sample: the sectors of allocations that it touches, ascending.
@@ -299,11 +305,10 @@ extern "C" {
 
 struct SiteTotal { double requests[4], lanes, sectors, lines, wavefronts, least, serial, traced, stride, queue; };
 
-uint32_t rt_replay(uint64_t l1_bytes, uint64_t l2_bytes, const double* weights, SiteCache* sites, Footprint* prints,
-                   uint32_t room) {
+uint32_t rt_replay(Caches caches, const double* weights, SiteCache* sites, Footprint* prints, uint32_t room) {
     const auto& samples = counted_blocks();
     if (samples.empty()) return 0;
-    Job job{l1_bytes, l2_bytes, room / uint32_t(samples.size()), std::vector<Replay>(samples.size())};
+    Job job{caches, room / uint32_t(samples.size()), std::vector<Replay>(samples.size())};
     run_on_workers(std::min(counting_threads(), uint32_t(samples.size())), replay_some, &job);
     uint32_t used = 0;
     touched_sectors().clear();

@@ -51,6 +51,12 @@ class AtomicTotal(c.Structure):
     _fields_ = tuple((name, c.c_uint64) for name in ("sectors", "same", "same_floats", "swaps"))
 
 
+class CacheShares(c.Structure):
+    """ctypes mirror of Caches in runtime/caches.cpp: a block's share of L1 and L2, and what DRAM delivers at a time."""
+
+    _fields_ = tuple((name, c.c_uint64) for name in ("l1_bytes", "l2_bytes", "dram_unit_bytes"))
+
+
 @dataclass(frozen=True, slots=True)
 class AtomicLine:
     """Atomics in one line of memory."""
@@ -184,15 +190,13 @@ def read_counters(
 
 
 def replay(
-    runtime: c.CDLL, weights: tuple[float, ...], sites: int, l1_bytes: int, l2_bytes: int
+    runtime: c.CDLL, weights: tuple[float, ...], sites: int, shares: CacheShares
 ) -> tuple[list[SiteCache], list[Footprint]]:
-    """Send the traces through caches of these sizes (a block's share)."""
+    """Send the traces through caches of these sizes."""
     caches = (SiteCacheTotal * max(sites, 1))()
     prints = (FootprintStruct * _ROOM)()
     weighted = (c.c_double * len(weights))(*weights)
-    used = runtime.rt_replay(
-        c.c_uint64(l1_bytes), c.c_uint64(l2_bytes), weighted, caches, prints, c.c_uint32(_ROOM)
-    )
+    used = runtime.rt_replay(shares, weighted, caches, prints, c.c_uint32(_ROOM))
     return (
         [
             SiteCache(

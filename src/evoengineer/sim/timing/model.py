@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 from evoengineer.card.profile import Profile
 
-_HBM_BITS = 2048  # wider buses are HBM's, which keeps check bits beside the data
 _EVEN = 1.1  # blocks whose work differs by less take equally long
 _WHOLE_ROUNDS = 8  # beyond so many rounds blocks no longer start and end together
 
@@ -118,7 +117,7 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     least = constants.visit_bytes * work.dram_visits - work.dram_read - work.dram_written
     moved += max(constants.piece_bytes * work.dram_pieces, least)
     efficiency = constants.dram_efficiency
-    if card.ecc and card.memory_bus_bits < _HBM_BITS:
+    if card.ecc and not card.hbm:  # HBM keeps check bits beside the data
         efficiency *= constants.ecc_efficiency
     dram_ns = moved / (card.dram_bytes_per_second * efficiency) * 1e9
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns

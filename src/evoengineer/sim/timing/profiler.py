@@ -20,7 +20,7 @@ from evoengineer.sim.runtime.native import Memory, load_runtime
 from evoengineer.sim.timing.analysis import analyse
 from evoengineer.sim.timing.assemblers import Assemblers
 from evoengineer.sim.timing.code import KernelCode, kernel_code
-from evoengineer.sim.timing.counters import read_counters, read_overlaps, replay
+from evoengineer.sim.timing.counters import CacheShares, read_counters, read_overlaps, replay
 from evoengineer.sim.timing.memory import Traffic, compared
 from evoengineer.sim.timing.profile import ENOUGH_AGREEMENT, LaunchProfile
 from evoengineer.sim.timing.ptxas import Resources
@@ -191,8 +191,11 @@ class Profiler:
             runtime,
             weights,
             sites,
-            shape.l1_bytes // resident,
-            self._card.l2_bytes // min(resident * self._card.sm_count, shape.blocks),
+            CacheShares(
+                shape.l1_bytes // resident,
+                self._card.l2_bytes // min(resident * self._card.sm_count, shape.blocks),
+                self._card.dram_unit_bytes,
+            ),
         )
         pairs = [(pair.one, pair.other) for pair in compared(samples, shape.grid)]
         overlaps = read_overlaps(runtime, footprints, pairs)
