@@ -274,6 +274,7 @@ class Engine:
             request.symbols[0] = self._workspace if cooperative else 0  # GRID_WORKSPACE
             request.clock_start = clock_cycles
             request.noise = options.noise
+            request.zeroed_start, request.zeroed_bytes = image.plan.zeroed_shared
             request.sample_count = 0
             return request
 

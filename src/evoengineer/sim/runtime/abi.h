@@ -232,6 +232,8 @@ struct Launch {
     const uint64_t* chosen;    // kSampledOnly: the blocks to run, in this order, the samples among them
     uint64_t chosen_count;
     uint64_t noise;            // what shared memory holds that nobody has written: numbers drawn from this, or 0: zeros
+    uint32_t zeroed_start;     // shared memory that the system keeps for itself: zeros when a block starts
+    uint32_t zeroed_bytes;
     // Out: what every block of the grid did, counted or not (totals.h).
     uint64_t* totals;          // executions by warps, of each block of all functions (count_total of them)
     uint64_t* total_lanes;     // the same by lanes
