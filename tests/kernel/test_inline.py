@@ -288,6 +288,32 @@ def test_what_is_written_is_read() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('name="e"', 'name=f"e_{hashlib.md5(SOURCE.encode()).hexdigest()[:8]}"'),
+        ('functions=["go"]', 'build_directory=os.environ.get("TMP"), **dict_of'),
+        ("pass", 'self.go = getattr(ext, "go")'),
+        ("pass", 'self.register_buffer("scratch", torch.empty(0), persistent=False)'),
+        ("return ext.go(x, 0, 0)", "return Ops.run(x)"),
+    ],
+)
+def test_what_only_surrounds_the_kernel_may_be_anything(old: str, new: str) -> None:
+    source = file("return ext.go(x, 0, 0)").replace("import math", "import hashlib\nimport math\nimport os")
+    source = source.replace("ext = load", 'dict_of = {"functions": ["go"]}\next = load').replace(old, new)
+    source = source.replace(
+        "class ModelNew",
+        """class Ops:
+    run_with = 0
+    @classmethod
+    def run(cls, x):
+        return ext.go(x, cls.run_with, 0)
+
+class ModelNew""",
+    )
+    assert "go(model_argument0, 0, 0)" in wrapper(in_one_file(source, ONE))
+
+
 _LIKE_A_FORMAT = "int k; int m = k % 4 * 2; float z = m ? 20000.0f * k : 1;"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import Template
 
 from evoengineer.kernel.inline.arithmetic import (
@@ -17,7 +17,7 @@ from evoengineer.kernel.inline.arithmetic import (
     literal,
     mathematical,
 )
-from evoengineer.kernel.inline.extension import Extension, read_load_inline
+from evoengineer.kernel.inline.extension import POSITIONAL, READ_ARGUMENTS, Extension, read_load_inline
 from evoengineer.kernel.inline.modules import make_module
 from evoengineer.kernel.inline.reading import Reader, fixed, known, plain
 from evoengineer.kernel.inline.torch_names import call_tensor, call_torch
@@ -38,6 +38,7 @@ from evoengineer.kernel.inline.values import (
     Unknown,
     Unreadable,
     Value,
+    decorators_of,
 )
 
 _MOST_DEPTH = 40
@@ -56,6 +57,8 @@ class Calls(Reader):
             return Named("super")
         if isinstance(function, Named) and function.path == "torch.nn.Parameter":
             return self._parameter(node, scope)
+        if isinstance(function, Named) and function.path.endswith("load_inline"):
+            return self._extension(node, scope)
         values = self._listed(node.args, scope)
         named: dict[str, Value] = {}
         for each in node.keywords:
@@ -67,6 +70,22 @@ class Calls(Reader):
             else:
                 raise Unreadable("** before what is no dict is not understood")
         return self._kept(self.call(function, values, named))
+
+    def _extension(self, node: ast.Call, scope: Scope) -> Extension:
+        """What only says how and where to build, a name made of a hash for one, may be anything."""
+        given = [
+            *zip(POSITIONAL, node.args, strict=False),
+            *((each.arg, each.value) for each in node.keywords),
+        ]
+        named: dict[str, Value] = {}
+        for argument, value in given:
+            if argument in READ_ARGUMENTS:
+                named[argument] = self._value(value, scope)
+            elif argument is None and isinstance(more := self._value(value, scope), dict):
+                named.update(more)
+            elif argument is None or isinstance(value, ast.Starred):
+                raise Unreadable("load_inline: * or ** before what is no dict is not understood")
+        return read_load_inline(named)
 
     def _parameter(self, node: ast.Call, scope: Scope) -> Parameter:
         """Whatever it is made of, it is a parameter; its shape may not be known."""
@@ -176,7 +195,7 @@ class Calls(Reader):
                 raise Unreadable(f"{owner.name} has no forward")
             return self._run(forward, [Named("context"), *values], named)
         if isinstance(owner, Instance):
-            return self._call_instance(owner, name, values)
+            return self._call_instance(owner, name, values, named)
         if isinstance(owner, Shape) and name == "numel":
             return Number(f"{owner.tensor.code}.numel()")
         if isinstance(owner, Initial):
@@ -199,7 +218,12 @@ class Calls(Reader):
             return None
         raise Unreadable(f"the method {name} of a {type(owner).__name__} is not understood")
 
-    def _call_instance(self, owner: Instance, name: str, values: list[Value]) -> Value:
+    def _call_instance(
+        self, owner: Instance, name: str, values: list[Value], named: Mapping[str, Value]
+    ) -> Value:
+        if name == "register_buffer" and named.get("persistent") is False and values:
+            owner.values[str(values[0])] = Unknown(f"the buffer {values[0]} is not in the state_dict")
+            return None
         if name == "register_buffer" and len(values) >= 2:
             owner.buffers[str(values[0])] = Parameter(getattr(values[1], "shape", None))
             return None
@@ -275,8 +299,6 @@ class Calls(Reader):
         return literal(value)
 
     def _call_named(self, path: str, values: list[Value], named: dict[str, Value]) -> Value:
-        if path.endswith("load_inline"):
-            return read_load_inline(values, named)
         if path.startswith("torch.utils.cpp_extension."):
             raise Unreadable(f"{path.rpartition('.')[2]} reads other files; give the sources to load_inline")
         package, _, name = path.rpartition(".")
@@ -327,6 +349,8 @@ class Calls(Reader):
             return list(zip(*values, strict=False))
         if name == "abs" and isinstance(first, (int, float)):
             return abs(first)
+        if name == "getattr" and len(values) == 2 and isinstance(first, Extension):
+            return Method(first, str(values[1]))
         if name in ("getattr", "hasattr") and len(values) >= 2 and isinstance(first, Instance):
             found = self._member(first, str(values[1]))
             missing = isinstance(found, Method)
@@ -352,11 +376,13 @@ class Calls(Reader):
             return owner.values[name]
         found = owner.own.find(name) if owner.own else None
         if isinstance(found, PythonFunction):
-            decorators = [ast.unparse(each) for each in getattr(found.node, "decorator_list", ())]
+            decorators = decorators_of(found)
             if "property" in decorators:
                 return self._run(PythonFunction(found.node, found.scope, owner, bound=True), [], {})
             if "staticmethod" in decorators:
                 return found
+            if "classmethod" in decorators:
+                return PythonFunction(found.node, found.scope, owner.own, bound=True)
             return PythonFunction(found.node, found.scope, owner, bound=True)
         if found is not None:
             return found

@@ -37,6 +37,7 @@ from evoengineer.kernel.inline.values import (
     Tensor,
     Unreadable,
     Value,
+    decorators_of,
 )
 
 MOST_ROUNDS = 256
@@ -127,6 +128,8 @@ class Expressions(Calls):
             if name == "apply" and owner.derives("Function"):
                 return Method(owner, "apply")
             found = owner.find(name)
+            if isinstance(found, PythonFunction) and "classmethod" in decorators_of(found):
+                return PythonFunction(found.node, found.scope, owner, bound=True)
             if found is not None:
                 return found
         if isinstance(owner, Tensor):

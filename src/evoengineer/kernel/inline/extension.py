@@ -14,7 +14,8 @@ from functools import cached_property
 from evoengineer.kernel.inline.cpp import Bound, Declared, Text, hoisted, without_bindings
 from evoengineer.kernel.inline.values import Unknown, Unreadable, Value
 
-_POSITIONAL = ("name", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags")
+POSITIONAL = ("name", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags")
+READ_ARGUMENTS = ("cpp_sources", "cuda_sources", "functions", "extra_cuda_cflags")
 _DEFINITION = re.compile(r"-D\s*([A-Za-z]\w*)(?:=(.*))?", re.DOTALL)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 _PRELUDE = "#include <torch/extension.h>\n#include <cuda_runtime.h>\n"
@@ -66,9 +67,8 @@ class Extension:
         return found
 
 
-def read_load_inline(values: Sequence[Value], named: Mapping[str, Value]) -> Extension:
-    """The extension that a call with these arguments makes; raises Unreadable."""
-    given = {**dict(zip(_POSITIONAL, values, strict=False)), **named}
+def read_load_inline(given: Mapping[str, Value]) -> Extension:
+    """The extension that a call with these arguments, of READ_ARGUMENTS, makes; raises Unreadable."""
     for value in map(given.get, ("cpp_sources", "cuda_sources", "functions")):
         for each in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(each, Unknown):

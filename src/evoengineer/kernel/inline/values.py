@@ -179,6 +179,10 @@ class PythonFunction:
     bound: bool = False
 
 
+def decorators_of(function: PythonFunction) -> list[str]:
+    return [ast.unparse(each) for each in getattr(function.node, "decorator_list", ())]
+
+
 @dataclass(eq=False, slots=True)
 class PythonClass:
     name: str

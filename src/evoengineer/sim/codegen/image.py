@@ -54,6 +54,7 @@ class Plan:
     sites: tuple[SiteInfo, ...]
     symbols: tuple[str, ...]
     shared_bytes: int
+    zeroed_shared: tuple[int, int]  # start and size
     flags: int
     fast_code: bytes  # empty: everything runs in SLOW
     instructions: int  # of PTX, all functions
@@ -139,6 +140,7 @@ class KernelImage:
             tuple(program.sites),
             symbols,
             program.shared_bytes,
+            program.zeroed_shared,
             self._launch_flags,
             fast_code,
             count,

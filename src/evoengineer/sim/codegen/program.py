@@ -154,8 +154,9 @@ def _lay_out_shared(program: Program, module: LinkedModule) -> None:
             program.shared[variable.name] = end
             end += variable.bytes
     if any(Reg(RESERVED_SHARED) in i.args for u in program.units for i in u.body.instrs):
-        program.shared[RESERVED_SHARED] = -(-end // 128) * 128
-        end = program.shared[RESERVED_SHARED] + RESERVED_BYTES
+        program.zeroed_shared = (-(-end // 128) * 128, RESERVED_BYTES)
+        program.shared[RESERVED_SHARED], _ = program.zeroed_shared
+        end = sum(program.zeroed_shared)
     dynamic = [v for v in used.values() if not v.bytes]
     start = -(-end // 16) * 16 if dynamic else end
     for variable in dynamic:

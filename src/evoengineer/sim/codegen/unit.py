@@ -59,6 +59,7 @@ class Program:
     symbols: dict[str, int] = field(default_factory=lambda: {GRID_WORKSPACE: 0})
     shared: dict[str, int] = field(default_factory=dict)  # shared variable → offset
     shared_bytes: int = 0  # static part
+    zeroed_shared: tuple[int, int] = (0, 0)  # start and size of what the system keeps for itself in it
     functions: dict[str, int] = field(default_factory=dict)
     units: list[FunctionUnit] = field(default_factory=list)
     sites: list[SiteInfo] = field(default_factory=list)

@@ -282,6 +282,7 @@ class Engine:
             # Who looks for races in all blocks looks for reads of what nobody has written in another call.
             everywhere = "race" in options.checks and not options.spot_blocks
             request.noise = 0 if everywhere else options.noise
+            request.zeroed_start, request.zeroed_bytes = image.plan.zeroed_shared
             request.sample_count = 0
             return request
 

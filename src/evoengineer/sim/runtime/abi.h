@@ -234,6 +234,8 @@ struct Launch {
     // Numbers drawn from this are what shared and local memory and registers hold that nobody has written; 0: zeros, or
     // what was there.
     uint64_t noise;
+    uint32_t zeroed_start;     // shared memory that the system keeps for itself: zeros when a block starts
+    uint32_t zeroed_bytes;
     // Out: what every block of the grid did, counted or not (totals.h).
     uint64_t* totals;          // executions by warps, of each block of all functions (count_total of them)
     uint64_t* total_lanes;     // the same by lanes

@@ -121,6 +121,7 @@ void begin_block(BlockState& b, const Launch& launch) {
     bulk_forget(b);
     if (launch.noise) fill_noise(b.shared, launch.shared_bytes, launch.noise + b.index * launch.shared_bytes);
     else if (launch.shared_bytes) memset(b.shared, 0, launch.shared_bytes);
+    if (launch.zeroed_bytes) memset(b.shared + launch.zeroed_start, 0, launch.zeroed_bytes);
     if (launch.flags & kUsesBarrier) begin_barriers(b);
     if (launch.flags & (kCheckRace | kCheckInit)) begin_checks(b);
 }

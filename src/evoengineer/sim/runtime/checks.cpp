@@ -4,6 +4,7 @@
 // Initialisation: checks_init.cpp.
 #include "checks.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -118,7 +119,10 @@ void begin_checks(BlockState& block) {
     const Launch& launch = *block.worker->launch;
     if (!block.races) block.races = new RaceState;
     RaceState& r = *block.races;
-    if (launch.flags & kCheckInit) begin_init_checks(r, launch.shared_bytes);
+    if (launch.flags & kCheckInit) {
+        begin_init_checks(r, launch.shared_bytes);
+        std::fill_n(r.defined.begin() + launch.zeroed_start, launch.zeroed_bytes, 0xff);
+    }
     if (!(launch.flags & kCheckRace)) return;
     uint32_t threads = block.warp_count * kLanes;
     if (r.threads != threads) {

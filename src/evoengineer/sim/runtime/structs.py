@@ -152,6 +152,8 @@ class Launch(c.Structure):
         ("chosen", c.POINTER(c.c_uint64)),
         ("chosen_count", c.c_uint64),
         ("noise", c.c_uint64),
+        ("zeroed_start", c.c_uint32),
+        ("zeroed_bytes", c.c_uint32),
         ("totals", c.POINTER(c.c_uint64)),
         ("total_lanes", c.POINTER(c.c_uint64)),
         ("instructions", c.c_uint64),
