@@ -162,8 +162,8 @@ def table(after: dict[str, Any], before: dict[str, Any] | None, kernels: str) ->
     """The measurements as a Markdown table."""
     head = ["before s", "now s", "speedup", OWN, *STEPS.values()]
     lines = [f"| {kernels} | {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
-    for form in after:
-        now = total(after[form])
+    for form, kernels_of_form in after.items():
+        now = total(kernels_of_form)
         whole = sum(now.values())
         then = sum(total(before[form]).values()) if before else 0.0
         cells = [f"{then:.2f}" if before else "–", f"{whole:.2f}", f"{then / whole:.1f}×" if before else "–"]

@@ -16,7 +16,9 @@ from evoengineer.sim.codegen.runs import machine_function
 LANES, VECTORS = 32, 90
 
 
-def run(operations: list[Operation], wanted: set[int], processor: Processor, memory: np.ndarray) -> np.ndarray:
+def run(
+    operations: list[Operation], wanted: set[int], processor: Processor, memory: np.ndarray
+) -> np.ndarray:
     """Frame and file of `memory` as the code leaves them."""
     features = llvm.get_host_cpu_features()
     if not features["avx512f" if processor is AVX512 else "fma"]:
@@ -81,7 +83,9 @@ def test_places_far_away(processor: Processor) -> None:
     """Offsets that one byte cannot hold, and those that are no multiple of a vector."""
     memory = np.zeros((2, 600, LANES), np.float32)
     memory[0, 599], memory[1, 3] = 5.0, 2.0
-    operation = Operation("fma", place(FRAME, 128 * 511 + 64), (place(FRAME, 128 * 599),) + (place(FILE, 384),) * 2)
+    operation = Operation(
+        "fma", place(FRAME, 128 * 511 + 64), (place(FRAME, 128 * 599),) + (place(FILE, 384),) * 2
+    )
     found = run([operation], {operation.to}, processor, memory)
     np.testing.assert_array_equal(found[0].ravel()[32 * 511 + 16 :][:32], 12.0)
     assert np.count_nonzero(found[0]) == 64

@@ -6,11 +6,13 @@ import ctypes as c
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from evoengineer.sim.codegen import runs
+from evoengineer.sim.codegen import jit, runs
+from evoengineer.sim.codegen.assembler import AVX2, AVX512, Processor
 from evoengineer.sim.engine.engine import Engine
 from evoengineer.sim.options import DeviceOptions
 from evoengineer.sim.runtime import structs
@@ -54,7 +56,21 @@ def ptx(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def launched(ptx: str, missing: int, rounds: int, cleared: int) -> tuple[np.ndarray, list[int]]:
     """The sums, and which of them are undefined in all threads; none may be so in some only."""
-    engine = Engine(DeviceOptions(threads=1, sample_blocks=0, checks=frozenset({"init"})))
+    engine, place, out = run(ptx, missing, rounds, cleared, frozenset({"init"}))
+    marks = [
+        [engine.memory.first_undefined(place + 4 * (i * THREADS + t), 4) for t in range(THREADS)]
+        for i in range(SUMS)
+    ]
+    undefined = [i for i in range(SUMS) if marks[i][0] is not None]
+    assert all((mark is not None) == (i in undefined) for i in range(SUMS) for mark in marks[i])
+    return out, undefined
+
+
+def run(
+    ptx: str, missing: int, rounds: int, cleared: int, checks: frozenset[str]
+) -> tuple[Engine, int, np.ndarray]:
+    """The engine, where the sums are in its memory, and what they are."""
+    engine = Engine(DeviceOptions(threads=1, sample_blocks=0, checks=checks))
     module = engine.load_module([ptx])
     b, out = np.arange(STEPS * THREADS, dtype=np.float32) / 64, np.empty((SUMS, THREADS), np.float32)
     places = [engine.memory.allocate(structs.DEVICE, each.nbytes) for each in (b, out)]
@@ -69,13 +85,7 @@ def launched(ptx: str, missing: int, rounds: int, cleared: int) -> tuple[np.ndar
         struct.pack("<QQiii", *places, missing, rounds, cleared),
     )
     c.memmove(out.ctypes.data, places[1], out.nbytes)
-    marks = [
-        [engine.memory.first_undefined(places[1] + 4 * (i * THREADS + t), 4) for t in range(THREADS)]
-        for i in range(SUMS)
-    ]
-    undefined = [i for i in range(SUMS) if marks[i][0] is not None]
-    assert all((mark is not None) == (i in undefined) for i in range(SUMS) for mark in marks[i])
-    return out, undefined
+    return engine, places[1], out
 
 
 @pytest.mark.parametrize(
@@ -104,3 +114,26 @@ def test_more_values_than_a_table_can_name_are_translated_one_by_one(
     monkeypatch.setattr(runs, "_NUMBERED", 512)
     assert found == [7]
     assert np.array_equal(np.delete(out, 7, 0), np.delete(launched(ptx, 7, 3, -1)[0], 7, 0))
+
+
+@pytest.mark.parametrize("processor", [None, AVX2, AVX512], ids=["llvm", "avx2", "avx512"])
+def test_machine_code_of_fast_gives_the_bits_of_other_forms(
+    ptx: str, processor: Processor | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Sums that live from round to round, one of them set in between: as in code with checks."""
+    here = jit.processor()
+    if processor is not None and (here is None or processor not in (here, AVX2)):
+        pytest.skip("this processor has no such registers")
+    right = run(ptx, -1, 3, 1, frozenset({"init"}))[2]
+    written: list[str] = []
+    machine_code = runs.machine_code
+
+    def watched(name: str, *given: Any) -> str:
+        written.append(name)
+        return machine_code(name, *given)
+
+    monkeypatch.setenv("EVOENGINEER_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "processor", lambda: processor)
+    monkeypatch.setattr(runs, "machine_code", watched)
+    assert np.array_equal(run(ptx, -1, 3, 1, frozenset())[2], right)
+    assert bool(written) == (processor is not None)

@@ -1,7 +1,7 @@
 """Machine code for runs of plain arithmetic (runs.py), without LLVM.
 
 A run is straight-line code on vectors in memory: no branches, no addresses to compute, one kind of value. LLVM takes
-a third of a millisecond for each of its operations; here they cost microseconds. Lanes have nothing to do with each
+tenths of a millisecond for each of its operations; here they cost microseconds. Lanes have nothing to do with each
 other, so the code is written for as many lanes as a register of the processor holds, and goes round until all 32 are
 done.
 

@@ -504,8 +504,9 @@ class Emitter:
         self.do(f"store <32 x {kind}> {vec}, ptr {pointer}, align 64")
         return pointer
 
-    def receive(self, targets: Sequence[Operand], kind: str) -> str | None:
-        """Room for loaded values that are wanted in memory (translate.py); None if they are not."""
+    def receive(self, targets: Sequence[Operand], kind: str, undefined: bool = False) -> str | None:
+        """Room for loaded values, or their undefined bits, that are wanted in memory (translate.py); None if they are
+        not."""
         return None
 
     def spill_all(self, vals: list[Val]) -> str:

@@ -247,6 +247,15 @@ class Runs:
         self.places.update({name: first + i for i, name in enumerate(names)})
         return first
 
+    def receive_undefined(self, names: list[str]) -> int:
+        """The same for their undefined bits."""
+        for name in names:
+            self._forget_undefined(name)
+        first = self._take_places(len(names))
+        self.places.update({_shadow(name): first + i for i, name in enumerate(names)})
+        self.undefined.update(names)
+        return first
+
     def _places_of(self, position: int, instr: Instr) -> tuple[int, list[int]]:
         """Of an operation's result and operands; what it is the last to read makes room for its result."""
         to = _name(instr.args[0])

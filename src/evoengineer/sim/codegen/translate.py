@@ -110,7 +110,7 @@ class Translator(Emitter):
         args = [("ptr", to), ("ptr", source), ("ptr", table), ("i32", str(len(offsets) // 2))]
         self.call("void", "rt_move", [*args, ("i32", self.mask_bits if to == "%frame" else "-1")])
 
-    def receive(self, targets: Sequence[Operand], kind: str) -> str | None:
+    def receive(self, targets: Sequence[Operand], kind: str, undefined: bool = False) -> str | None:
         """A pointer to vectors of the file for values that are loaded; None if they are to be values as usual."""
         names = [each.name for each in targets if isinstance(each, Reg) and each.name != "_"]
         runs_here = self.runs is not None and self.runs.active and self.instr is not None
@@ -118,7 +118,8 @@ class Translator(Emitter):
             return None
         if any(self.register_bits(name) != 32 for name in names):
             return None
-        return self.file_vector(self.runs.receive(names))  # type: ignore[union-attr]
+        assert self.runs is not None
+        return self.file_vector(self.runs.receive_undefined(names) if undefined else self.runs.receive(names))
 
     def file_vector(self, place: int) -> str:
         """A pointer to a vector of the file, or to a home."""

@@ -42,6 +42,9 @@ class Definedness:
     def __init__(self, e: Emitter, rules: Rules) -> None:
         self.e, self._rules = e, rules
         self.known: dict[str, Undefined | None] = {}  # None: all defined
+        self.in_file: set[str] = (
+            set()
+        )  # registers whose undefined bits the access just written has put there (runs.py)
         # Of the access just written: pointers to the lanes' addresses, and to the stride of a matrix.
         self.address = self.stride = ""
 
@@ -225,7 +228,7 @@ class Definedness:
     def run(self, instr: Instr, handler: Callable[[Emitter, Instr], None]) -> None:
         """Write an instruction's code, and that of its undefined bits."""
         self.require_operands(instr)
-        self.address = ""
+        self.address, self.in_file = "", set()
         after = self._rules.memory.get(instr.op)
         if after is not None and not (instr.op == "wmma" and "mma" in instr.mods):
             handler(self.e, instr)
@@ -234,7 +237,10 @@ class Definedness:
             results = self._before(instr)
             handler(self.e, instr)
         for name in destinations(instr):
-            self.known[name] = self._fit(results.get(name), name)
+            if name in self.in_file:
+                self.known.pop(name, None)
+            else:
+                self.known[name] = self._fit(results.get(name), name)
 
     def _before(self, instr: Instr) -> Results:
         if "cc" in instr.mods:

@@ -22,11 +22,15 @@ def _ld(d: Definedness, instr: Instr) -> Results:
     kind = instr.mods[-1]
     bytes_ = bits_of(kind) // 8
     targets = registers(instr.args[0])
-    out = e.alloca(32 * bytes_ * len(targets))
+    received = e.receive(targets, kind, undefined=True)
+    out = received or e.alloca(32 * bytes_ * len(targets))
     e.call("void", "rt_undefined_load", [
         *_head(d, instr), ("ptr", d.address), ("ptr", out),
         ("i32", str(bytes_)), ("i32", str(len(targets)))])  # fmt: skip
     results: Results = {}
+    if received:
+        d.in_file.update(each.name for each in targets if isinstance(each, Reg))
+        return results
     for i, target in enumerate(targets):
         if isinstance(target, Reg) and target.name != "_":
             u, bits = d.reload(out, bytes_ * 8, i), e.register_bits(target.name)
