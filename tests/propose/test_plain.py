@@ -233,3 +233,8 @@ def test_what_is_made_of_a_style_is_valid(name: str) -> None:
     first = next(iter(rewrite.changes(plain(specimen.source), task(name), Random(0))))
     verdict = evoengineer.judge(first.source, specimen.problem)
     assert verdict.outcome == "valid", verdict.evidence
+
+
+def test_a_constructor_is_no_function_to_write_out() -> None:
+    source = "struct Sum { const float* a; __device__ Sum(const float* p) : a(p) {} };"
+    assert plain(source) == source

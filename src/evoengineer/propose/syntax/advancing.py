@@ -26,7 +26,6 @@ from evoengineer.propose.syntax.host import constants
 from evoengineer.propose.syntax.kernels import Kernel, dimensions, fresh_name, only_launch
 from evoengineer.propose.syntax.reductions import squeezed
 from evoengineer.propose.syntax.tree import (
-    Edit,
     NotUnderstood,
     edited,
     field,
@@ -208,7 +207,10 @@ class _Advancing:
 
     def _pair(self, address: Mapping[Monomial, int], thread: str) -> _Pair:
         """The dimension of the outputs that a thread's number belongs to."""
-        (along,) = [each for each in address if thread in each] or [()]
+        places = [each for each in address if thread in each]
+        if len(places) != 1:
+            raise NotUnderstood("outputs that are numbered in another way")
+        along = places[0]
         rest = Counter(along) - Counter([thread])
         for factors, count in address.items():
             for axis in _AXES:
@@ -276,12 +278,14 @@ class _Advancing:
             if any(each.strip() != "1" for each in block[1:]) or value_of(self.side, known) ** 2 != count:
                 raise NotUnderstood("blocks of another size")
             threads_of_block = f"{self.side}, {self.side}"
-        edits = [
-            replacing(self.kernel.body, "".join(lines) + "}"),
-            replacing(launch.grid, f"dim3({swapped})"),
-            replacing(launch.block, f"dim3({threads_of_block})"),
-        ]
-        return edited(self.source, [Edit(each.start, each.end, each.replacement) for each in edits])
+        return edited(
+            self.source,
+            [
+                replacing(self.kernel.body, "".join(lines) + "}"),
+                replacing(launch.grid, f"dim3({swapped})"),
+                replacing(launch.block, f"dim3({threads_of_block})"),
+            ],
+        )
 
     def _names(self) -> dict[str, str]:
         """Variables that stand for a thread's or a block's number."""

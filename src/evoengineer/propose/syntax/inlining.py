@@ -63,7 +63,7 @@ def _functions(source: str) -> Iterator[_Function]:
             continue
         try:
             declarator, body = field(node, "declarator"), field(node, "body")
-            parameters = parameters_of(declarator)
+            parameters, kind = parameters_of(declarator), text(field(node, "type"))  # a constructor has none
             statements = named(body)
         except NotUnderstood:
             continue
@@ -78,7 +78,6 @@ def _functions(source: str) -> Iterator[_Function]:
         ):
             continue
         result = named(returns[0])[0] if returns and named(returns[0]) else None
-        kind = text(field(node, "type"))
         yield _Function(
             text(field(declarator, "declarator")),
             parameters,
