@@ -474,6 +474,19 @@ def test_a_float_of_each_64_bytes_costs_what_dram_delivers_at_a_time(ptx: str, k
     assert p.dram_bytes == pytest.approx((unit + 4) * count, rel=0.02)
 
 
+def test_sectors_that_lie_apart_take_up_their_lines_from_launch_to_launch(ptx: str) -> None:
+    """A sector of each 64 bytes: L2 keeps half of its size of them, and nothing of twice its size."""
+
+    def again(span: int) -> float:
+        bench, count = Bench(ptx, sampled_only=True), span // 64
+        data, out = bench.buffer(span), bench.buffer(4 * count)
+        profiles = [bench.profile("strided", (count // 256,), (256,), data, out, 16) for _ in range(2)]
+        return (profiles[1].dram_bytes - 4 * count) / (32 * count)
+
+    assert again(CARD.l2_bytes // 2) < 0.05
+    assert again(2 * CARD.l2_bytes) > 0.95
+
+
 def test_threads_that_walk_through_more_lines_than_l1_holds_do_not_lose_them_at_every_step(ptx: str) -> None:
     bench = Bench(ptx, sampled_only=True)
     blocks, threads, each = 128 * 24, 128, 32  # twelve blocks at a time: 192 KiB of lines

@@ -34,7 +34,7 @@ class Traffic:
     pieces: float  # contiguous stretches that they come in, as far as blocks that run together go
     visits: float  # of channels, each for some bytes of 256 that lie side by side
     cold: float  # read by blocks that had not read them before
-    touched: Mapping[int, float]  # allocation → distinct bytes, for what stays in L2 afterwards
+    touched: Mapping[int, float]  # allocation → bytes that it takes up in L2 afterwards
     soiled: Mapping[int, float]  # allocation → of these, the part that was written
     far: Mapping[int, float]  # allocation → cold reads that take as long as DRAM does, of all
     near: Mapping[int, float]  # the same: those that find in L1 what blocks before theirs brought
@@ -179,8 +179,9 @@ def grid_traffic(
             pieces += moved / _joined(m.run_bytes, m.joins, float(m.span_bytes), grid, together)
             visits += moved / _joined(m.chunk_bytes, m.completes, _CHUNK_BYTES, grid, together)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
-        touched[start] = max(volume, stored)
-        soiled[start] = stored / touched[start] if touched[start] else 0.0
+        distinct = max(volume, stored)
+        touched[start] = min(m.spread * distinct, float(m.span_bytes))
+        soiled[start] = stored / distinct if distinct else 0.0
     reach = {start: m.reach for start, m in motions.items()}
     return Traffic(read, written, pieces, visits, cold, touched, soiled, far, near, reach)
 
