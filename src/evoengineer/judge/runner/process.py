@@ -104,6 +104,8 @@ class RunnerProcess:
         self._surroundings = Surroundings.now()
         self._buffer = b""
         self._last: tuple[dict[str, Any], ...] = ()
+        self._inputs: dict[int, tuple[tuple[int, int], ...]] = {}  # of each set: where tensors begin and end
+        self._given: list[tuple[int, int]] = []  # the same of the last results, but for what lies in inputs
 
     def __enter__(self) -> Self:
         return self
@@ -126,29 +128,39 @@ class RunnerProcess:
 
     def put(self, number: int, staged: Staged) -> None:
         """Make staged inputs the contents of set `number`."""
-        self._ask([f"put {number} {staged.count}", *staged.lines])
+        self._placed(number, staged, "put")
 
     def place(self, number: int, staged: Staged) -> tuple[int, ...]:
         """As `put`, but without contents: the addresses of the tensors, for the caller to fill."""
-        lines = self._ask([f"place {number} {staged.count}", *staged.lines])
+        return self._placed(number, staged, "place")
+
+    def _placed(self, number: int, staged: Staged, command: str) -> tuple[int, ...]:
+        lines = self._ask([f"{command} {number} {staged.count}", *staged.lines])
         try:
             addresses = tuple(int(line.split()[1]) for line in lines if line.startswith("at "))
         except (ValueError, IndexError) as error:
-            raise CandidateFailure(FailureKind.NONSENSE, "malformed answer to place") from error
+            raise CandidateFailure(FailureKind.NONSENSE, f"malformed answer to {command}") from error
         if len(addresses) != len(staged.tensors):
-            raise CandidateFailure(FailureKind.NONSENSE, "malformed answer to place")
+            raise CandidateFailure(FailureKind.NONSENSE, f"malformed answer to {command}")
+        sizes = (size for _, size in staged.tensors)
+        self._inputs[number] = tuple(
+            (start, start + size) for start, size in zip(addresses, sizes, strict=True)
+        )
         return addresses
 
     def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called:
         """Call a function of the candidate's on a set; `flush_bytes` are written first, to empty the L2."""
         lines = self._ask([f"call {number} {function} {flush_bytes}"])
-        before, self._last = self._last, tuple(_tensor(line) for line in lines if line.startswith("output "))
+        self._last = tuple(_tensor(line) for line in lines if line.startswith("output "))
         try:
             event_us, drained_us, wall_us, *counts = (float(word) for word in lines[-1].split()[1:])
             launches, threads = map(int, counts)
         except (ValueError, OverflowError) as error:
             raise CandidateFailure(FailureKind.NONSENSE, f"malformed answer: {lines[-1]!r}") from error
-        again = any(_overlap(one, other) for one in before for other in self._last)
+        # A view of an input is the caller's own memory, every time.
+        given = [each for each in map(_extent, self._last) if not _inside(each, self._inputs.get(number, ()))]
+        again = any(_overlap(one, other) for one in self._given for other in given)
+        self._given = given
         return Called(self._last, event_us, drained_us, wall_us, launches, threads, again)
 
     def fetch(self, number: int) -> Fetched:
@@ -261,12 +273,17 @@ def span_bytes(tensor: Mapping[str, Any]) -> int:
     return int(last + 1) * ELEMENT_BYTES.get(tensor["dtype"], 0)
 
 
-def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return max(int(one["address"]), int(other["address"])) < min(_end(one), _end(other))
+def _extent(tensor: Mapping[str, Any]) -> tuple[int, int]:
+    """Where a returned tensor begins and ends."""
+    return int(tensor["address"]), int(tensor["address"]) + span_bytes(tensor)
 
 
-def _end(tensor: Mapping[str, Any]) -> int:
-    return int(tensor["address"]) + span_bytes(tensor)
+def _inside(one: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= one[0] and one[1] <= end for start, end in others)
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return max(one[0], other[0]) < min(one[1], other[1])
 
 
 def no_forward(functions: Sequence[str]) -> CandidateFailure:
