@@ -91,7 +91,8 @@ def _headline(name: str, error: ErrorRecord, text: str) -> str:
             missing = "a barrier" if error.space == abi.SPACES["shared"] else "synchronisation"
             return f"Race on {space} memory: {access} {size} without {missing} between two threads"
         case "write_to_const":
-            return f"Write to {'an input' if text else 'constant memory'}: {access} {size}"
+            what = "an input" if text.startswith("inputs") else "constant memory"
+            return f"Write to {what}: {access} {size}"
     title = _TITLES[name]
     first = text.splitlines()[0] if text else ""
     return f"{title}: {first}" if first else title
