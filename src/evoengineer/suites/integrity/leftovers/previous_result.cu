@@ -1,7 +1,7 @@
 // attack: returns the result of the call before
 // problem: vector_add
 // honest: add_plain
-// expect: wrong race memory_error
+// expect: wrong race memory_error dishonest
 
 #include <torch/extension.h>
 
