@@ -123,7 +123,7 @@ class Profile:
 
     @property
     def dram_unit_bytes(self) -> int:
-        """What DRAM delivers at a time. GDDR6 and GDDR6X (JESD250): 16 bits of a channel in bursts of 16, a sector."""
+        """What DRAM delivers at a time. GDDR6: a channel of 16 bits, bursts of 16, so a sector (not looked up)."""
         return 64 if self.hbm else 32
 
     @property
