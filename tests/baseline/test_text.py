@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from evoengineer.baseline.generate import baseline_text
-from evoengineer.baseline.operations import Unsupported
+from evoengineer.baseline.operations.writing import Unsupported
 from evoengineer.baseline.trace import Untraceable
 from evoengineer.kernel.forbidden import forbidden_in_text
 from evoengineer.problem.live import open_live

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions
 
-from evoengineer.baseline.operations import Unsupported
+from evoengineer.baseline.operations.writing import Unsupported
 from evoengineer.baseline.text import kernel_text, supported
 from evoengineer.baseline.trace import trace
 from evoengineer.errors import EvoEngineerError

@@ -13,7 +13,10 @@ from typing import Any
 
 import torch
 
-from evoengineer.baseline.operations import OPERATIONS, Unsupported, Writer, is_tensor, part_of, pointwise
+from evoengineer.baseline.operations import OPERATIONS
+from evoengineer.baseline.operations.pointwise import pointwise
+from evoengineer.baseline.operations.views import part_of
+from evoengineer.baseline.operations.writing import Unsupported, Writer, is_tensor
 from evoengineer.baseline.trace import SizeOf, Trace
 
 _LIBRARY = Path(__file__).parent / "library"
