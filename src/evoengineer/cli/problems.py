@@ -126,17 +126,13 @@ def adopt_command(options: argparse.Namespace) -> int:
 
 
 def _mutation_score(description: Description) -> int:
-    from evoengineer.judge.mutation_score import Fate, judge_mutants
+    from evoengineer.judge.mutation_score import Fate, MutationScore, judge_mutants
 
-    name, fates = description.problem.name, []
+    name, mutants = description.problem.name, []
     for judged in judge_mutants(description):
-        fates.append(judged.fate)
+        mutants.append(judged)
         outcome = f" ({judged.outcome})" if judged.fate is Fate.KILLED else ""
         print(f"{name}: {judged.fate}{outcome}: {judged.mutant.kind}: {judged.mutant.change}", flush=True)
-    killed, survived = fates.count(Fate.KILLED), fates.count(Fate.SURVIVED)
-    left_out = len(fates) - killed - survived
-    print(
-        f"{name}: {killed} of {killed + survived} mutants of the baseline are found out"
-        + (f"; {left_out} compile to the same code or not at all" if left_out else "")
-    )
-    return 1 if survived else 0
+    score = MutationScore.of(mutants)
+    print(f"{name}: {score}")
+    return 1 if score.survived else 0

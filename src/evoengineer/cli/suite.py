@@ -20,7 +20,7 @@ DEFAULT_SUITE = "kernels91"
 
 
 def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
-    """Declare `suite verify` and `suite check`."""
+    """Declare `suite verify`, `suite check` and `suite mutants`."""
     suite = groups.add_parser("suite", help="verify a whole suite of problems")
     commands = suite.add_subparsers(metavar="COMMAND", required=True, parser_class=type(suite))
     verify = commands.add_parser(
@@ -29,13 +29,7 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
         epilog="What was judged before is not judged again (--no-cache does), so that an interrupted run goes on.",
     )
     _add_names(verify)
-    verify.add_argument(
-        "--workers",
-        type=whole(0, 1024),
-        default=0,
-        metavar="N",
-        help="judge N at a time (default: one per core)",
-    )
+    _add_workers(verify)
     verify.add_argument("--json", action="store_true", help="all verdicts as JSON")
     verify.add_argument("--markdown", action="store_true", help="the table as Markdown")
     verify.add_argument(
@@ -55,6 +49,12 @@ def add_commands(groups: argparse._SubParsersAction[Parser]) -> None:
     check = commands.add_parser("check", help="check all problems: none may be degenerate")
     _add_names(check)
     check.set_defaults(command=check_command)
+    mutants = commands.add_parser(
+        "mutants", help="judge broken copies of all baselines: none that matters may be valid"
+    )
+    _add_names(mutants)
+    _add_workers(mutants)
+    mutants.set_defaults(command=mutants_command)
 
 
 def _add_names(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +62,16 @@ def _add_names(parser: argparse.ArgumentParser) -> None:
         "files", nargs="*", metavar="NAME", help="problems, or families such as matmul (default: all)"
     )
     parser.add_argument("--suite", default=DEFAULT_SUITE, help=f"the suite (default {DEFAULT_SUITE})")
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workers",
+        type=whole(0, 1024),
+        default=0,
+        metavar="N",
+        help="judge N at a time (default: one per core)",
+    )
 
 
 def verify_command(options: argparse.Namespace) -> int:
@@ -127,3 +137,27 @@ def check_command(options: argparse.Namespace) -> int:
             print(f"{name}: {finding}", flush=True)
     print(f"\n{len(names) - bad} of {len(names)} problems are good")
     return 1 if bad else 0
+
+
+def mutants_command(options: argparse.Namespace) -> int:
+    """A line per problem, with the mutants that survived below it."""
+    from evoengineer.experiment.suite import judge_all_mutants
+    from evoengineer.judge.mutation_score import Fate, MutationScore
+    from evoengineer.problem.catalog import select
+    from evoengineer.sim.options import default_threads
+
+    names = select(options.suite, options.files)
+    scores = []
+    for name, judged in judge_all_mutants(names, options.workers or default_threads()):
+        scores.append(MutationScore.of(judged))
+        print(f"{name}: {scores[-1]}", flush=True)
+        for each in judged:
+            if each.fate is Fate.SURVIVED:
+                print(f"    survived: {each.mutant.kind}: {each.mutant.change}", flush=True)
+    total = MutationScore(
+        sum(each.killed for each in scores),
+        sum(each.survived for each in scores),
+        sum(each.left_out for each in scores),
+    )
+    print(f"\nall in all: {total}")
+    return 1 if total.survived else 0

@@ -17,6 +17,7 @@ from evoengineer.sim.options import default_threads
 if TYPE_CHECKING:
     from evoengineer.cluster.pool import Cluster
     from evoengineer.judge import JudgeOptions, Verdict
+    from evoengineer.judge.mutation_score import JudgedMutant
     from evoengineer.kernel.torch_headers import HeaderCheck
 
 _COMPILATIONS = 2  # at once: each takes gigabytes
@@ -76,6 +77,15 @@ def check_problems(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """What makes each problem unfit, in order."""
     with ThreadPoolExecutor(default_threads()) as threads:
         yield from zip(names, threads.map(lambda name: findings_of(*locate(name)), names), strict=True)
+
+
+def judge_all_mutants(names: Sequence[str], workers: int) -> Iterator[tuple[str, list[JudgedMutant]]]:
+    """The broken copies of each problem's baseline and what became of them, in order; `workers` problems at once."""
+    from evoengineer.judge.mutation_score import judge_mutants
+
+    descriptions = find_problems(names)
+    with ThreadPoolExecutor(workers) as threads:
+        yield from zip(names, threads.map(lambda each: list(judge_mutants(each)), descriptions), strict=True)
 
 
 def findings_of(name: str, path: Path) -> list[str]:

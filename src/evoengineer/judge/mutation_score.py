@@ -7,7 +7,7 @@ barrier that nothing needs; that is for a person to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -36,6 +36,27 @@ class JudgedMutant:
     fate: Fate
     outcome: Outcome | None  # None for what was not judged
     summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MutationScore:
+    """Of the mutants of one baseline: how many are found out."""
+
+    killed: int
+    survived: int
+    left_out: int  # equivalent or stillborn
+
+    @classmethod
+    def of(cls, mutants: Sequence[JudgedMutant]) -> MutationScore:
+        fates = [each.fate for each in mutants]
+        killed, survived = fates.count(Fate.KILLED), fates.count(Fate.SURVIVED)
+        return cls(killed, survived, len(fates) - killed - survived)
+
+    def __str__(self) -> str:
+        left_out = f"; {self.left_out} compile to the same code or not at all" if self.left_out else ""
+        return (
+            f"{self.killed} of {self.killed + self.survived} mutants of the baseline are found out{left_out}"
+        )
 
 
 def judge_mutants(description: Description, options: JudgeOptions = OPTIONS) -> Iterator[JudgedMutant]:
