@@ -1,4 +1,4 @@
-"""How a run can end, and the options that decide it."""
+"""How a run can end, the options that decide it, and whether it ends before its budget does."""
 
 from __future__ import annotations
 
@@ -67,3 +67,39 @@ def budget_reason(limit: str, budget: Budget) -> str:
             return f"the time is up after {budget.elapsed():.0f} s"
         case _:
             return f"the limit on {limit} is reached"
+
+
+def early_end(
+    options: LoopOptions, progress: Progress, reach_us: float | None, unused: int
+) -> tuple[Ending, str] | None:
+    """Whether a run need not, or cannot, go on to the end of its budget, and why. `reach_us`: the time that is within
+    reach, where it is known; `unused`: trials that are neither charged nor under way."""
+    speedup = 0.0 if progress.best is None else progress.best.speedup or 0.0
+    light, reached = _near_light(progress, reach_us)
+    stalled = progress.trials - progress.best_trial
+    if progress.repeats_in_a_row >= options.most_repeats:
+        repeats = progress.repeats_in_a_row
+        return Ending.REPEATS, f"the proposer only repeats itself: {repeats} duplicates in a row"
+    if progress.failures_in_a_row >= options.most_failures:
+        failures = progress.failures_in_a_row
+        return Ending.PROPOSER, f"{failures} proposals in a row without an answer; `resume` tries again"
+    if options.target_speedup is not None and speedup >= options.target_speedup:
+        return Ending.TARGET, f"the speedup asked for is reached: {speedup:.2f}x"
+    if options.enough_light is not None and max(light, reached) >= options.enough_light:
+        within = "" if light >= options.enough_light else f", {reached:.0%} of what is within reach"
+        return (
+            Ending.ENOUGH,
+            f"the best kernel reaches {light:.0%} of the speed of light{within}: {unused} trials are not needed",
+        )
+    if options.stall_trials is not None and stalled >= options.stall_trials:
+        return Ending.STALLED, f"no better kernel in {stalled} trials"
+    return None
+
+
+def _near_light(progress: Progress, reach_us: float | None) -> tuple[float, float]:
+    """The best kernel's share of the speed of light, and of the speed that is within reach: what no kernel can have
+    is not worth trials. 0 where it is not known."""
+    best = progress.best
+    if best is None:
+        return 0.0, 0.0
+    return best.light_share or 0.0, 0.0 if reach_us is None else min(1.0, reach_us / best.time_us)

@@ -30,7 +30,7 @@ from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.parse import Parsed
 from evoengineer.propose.protocol import Asked, Attempt, Proposer, ProposerError, Reply, Request, Stopped
 from evoengineer.search.budget import Budget
-from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reason
+from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reason, early_end
 from evoengineer.search.journal import Journal
 from evoengineer.search.progress import Observer, Progress, Silent
 from evoengineer.search.reading import read_reply
@@ -76,7 +76,6 @@ class Loop:
         self._next_settle = 1
         self._kernels: dict[str, int] = {}  # first settled proposal by text
         self._builds: dict[str, int] = {}  # … and by machine code
-        self._repeats = self._failures = 0
         self._inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._give_up = threading.Event()  # the time is up: what is under way is left to `resume`, too
@@ -236,7 +235,7 @@ class Loop:
             seconds=self.journal.elapsed_seconds(),
         )
         if self._forgives:
-            self._repeats = self._failures = 0
+            self.progress.forgive()
         self.journal.open_session()
         for work in self._work.values():
             self._start(work)
@@ -506,47 +505,13 @@ class Loop:
             self._kernels.setdefault(kernel, settled.duplicate_of)
             if build:
                 self._builds.setdefault(build, settled.duplicate_of)
-        self._repeats = self._repeats + 1 if settled.kind is Kind.DUPLICATE else 0
-        self._failures = self._failures + 1 if settled.kind is Kind.FAILED else 0
         self.progress.improved(self.state.best)
 
     def _check_ends(self) -> None:
-        options, progress = self.options, self.progress
-        speedup = 0.0 if progress.best is None else progress.best.speedup or 0.0
-        light, reached = self._near_light()
-        stalled = progress.trials - progress.best_trial
-        if self._repeats >= options.most_repeats:
-            self._end(
-                Ending.REPEATS, f"the proposer only repeats itself: {self._repeats} duplicates in a row"
-            )
-        elif self._failures >= options.most_failures:
-            self._end(
-                Ending.PROPOSER,
-                f"{self._failures} proposals in a row without an answer; `resume` tries again",
-            )
-        elif options.target_speedup is not None and speedup >= options.target_speedup:
-            self._end(Ending.TARGET, f"the speedup asked for is reached: {speedup:.2f}x")
-        elif options.enough_light is not None and max(light, reached) >= options.enough_light:
-            within = "" if light >= options.enough_light else f", {reached:.0%} of what is within reach"
-            self._end(
-                Ending.ENOUGH,
-                f"the best kernel reaches {light:.0%} of the speed of light{within}: {self._unused()} trials are not "
-                "needed",
-            )
-        elif options.stall_trials is not None and stalled >= options.stall_trials:
-            self._end(Ending.STALLED, f"no better kernel in {stalled} trials")
-
-    def _near_light(self) -> tuple[float, float]:
-        """The best kernel's share of the speed of light, and of the speed that is within reach: what no kernel can have
-        is not worth trials. 0 where it is not known."""
-        best, reach_us = self.progress.best, self.state.task.reach_us
-        if best is None:
-            return 0.0, 0.0
-        return best.light_share or 0.0, 0.0 if reach_us is None else min(1.0, reach_us / best.time_us)
-
-    def _unused(self) -> int:
-        """Trials that are neither charged nor under way."""
-        return max(0, (self.progress.limit or 0) - self.progress.trials - len(self._work))
+        unused = max(0, (self.progress.limit or 0) - self.progress.trials - len(self._work))
+        early = early_end(self.options, self.progress, self.state.task.reach_us, unused)
+        if early is not None:
+            self._end(*early)
 
     def _end(self, ending: Ending, reason: str) -> None:
         """Plan nothing more; what is under way is finished."""

@@ -22,6 +22,8 @@ class Progress:
     in_flight: int = 0
     duplicates: int = 0
     failed: int = 0  # proposals without an answer, given up
+    repeats_in_a_row: int = 0
+    failures_in_a_row: int = 0
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     attempts: Counter[str] = field(default_factory=Counter)  # failed calls by kind
     tokens: int = 0
@@ -46,6 +48,12 @@ class Progress:
             self.duplicates += 1
         elif settled.kind is Kind.FAILED:
             self.failed += 1
+        self.repeats_in_a_row = self.repeats_in_a_row + 1 if settled.kind is Kind.DUPLICATE else 0
+        self.failures_in_a_row = self.failures_in_a_row + 1 if settled.kind is Kind.FAILED else 0
+
+    def forgive(self) -> None:
+        """Give the proposer another chance: what it did in a row no longer counts."""
+        self.repeats_in_a_row = self.failures_in_a_row = 0
 
     def improved(self, best: Member | None) -> None:
         """Note the best kernel so far."""
