@@ -10,6 +10,7 @@ from tests.search.runs import Answers, Outcomes, evolve
 from tests.search.scripted import ScriptedJudge, kernel, verdict_of
 
 from evoengineer.archive import reading
+from evoengineer.errors import EnvironmentFailure
 from evoengineer.judge.protocol import Built
 from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.fake_script import reply_text
@@ -44,8 +45,9 @@ def run(path: Path, tune: int, **more: object) -> Outcomes:
     proposer = Answers(
         lambda request: reply_text(KNOBS + kernel(f"k{request.number}", time="knobs"), "k", "why")
     )
+    judge = more.pop("judge", None) or KnobJudge()
     return evolve(
-        path, proposer, trials=3, judge=KnobJudge(), options=LoopOptions(tune=tune), method="free", **more
+        path, proposer, trials=3, judge=judge, options=LoopOptions(tune=tune), method="free", **more
     )
 
 
@@ -91,6 +93,28 @@ def test_a_tuning_that_was_interrupted_ends_like_one_that_was_not(tmp_path: Path
     second = run(tmp_path / "parts", 8)
     assert second.canonical() == whole.canonical()
     assert all(count == 1 for count in second.judge.judged.values())
+
+
+def test_a_tuning_that_the_machine_stopped_is_taken_up_again(tmp_path: Path) -> None:
+    """A compiler that was killed for lack of memory while settings were compiled once ended the run with an error."""
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "parts").mkdir()
+    whole = run(tmp_path / "whole", 8)
+
+    class Failing(KnobJudge):
+        settings = 0
+
+        def _build(self, source: str) -> Built:
+            self.settings += "RUN_THREADS = 256" not in source
+            if self.settings > 3:
+                raise EnvironmentFailure("the system ran out of memory")
+            return super()._build(source)
+
+    first = run(tmp_path / "parts", 8, judge=Failing())
+    assert first.result.ending is Ending.ENVIRONMENT
+    assert "out of memory" in first.result.reason
+    assert 0 < reading.summary(first.archive, "run").tuned < 8
+    assert run(tmp_path / "parts", 8).canonical() == whole.canonical()
 
 
 def test_a_kernel_that_was_parametrised_is_tuned_when_the_best_has_no_knobs(tmp_path: Path) -> None:

@@ -121,16 +121,20 @@ class Loop:
         best = self.state.best
         if self.options.tune == 0 or best is None or self._stop.is_set():
             return
-        tuned = tune(
-            self.state.fastest,
-            self.options.tune,
-            self.state.seed,
-            self.judge,
-            self.journal,
-            known=(each.source for each in self.state.tried),
-            stopped=lambda: self._interrupted or self.budget.out_of_time(),
-            on_tuned=lambda each: self.observer.tuned(each, self.progress),
-        )
+        try:
+            tuned = tune(
+                self.state.fastest,
+                self.options.tune,
+                self.state.seed,
+                self.judge,
+                self.journal,
+                known=(each.source for each in self.state.tried),
+                stopped=lambda: self._interrupted or self.budget.out_of_time(),
+                on_tuned=lambda each: self.observer.tuned(each, self.progress),
+            )
+        except EnvironmentFailure as error:
+            self._halt(Ending.ENVIRONMENT, f"{error}; `resume` continues")
+            return
         if tuned is not None and tuned.time_us < best.time_us:
             self.progress.best = tuned
         if self._interrupted:

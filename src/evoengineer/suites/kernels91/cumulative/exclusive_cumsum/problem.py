@@ -8,7 +8,7 @@ from evoengineer.problem.inputs import Generator
 cases = [
     Case.check(rows=1, columns=2),
     Case.check(rows=7, columns=33),
-    Case.check(rows=5, columns=1021),
+    Case.check(rows=5, columns=1025),
     Case.check(rows=61, columns=127, transposed=1),
     Case.check(rows=5, columns=1312),
     Case.bench(rows=4096, columns=4096),
