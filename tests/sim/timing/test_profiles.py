@@ -82,6 +82,25 @@ def test_a_launch_that_was_given_up_leaves_nothing_to_the_next(ptx: str) -> None
     assert after.terms_ns == fresh.profile(*launch, fresh.buffer(size), fresh.buffer(size)).terms_ns
 
 
+def test_lanes_of_one_load_count_where_each_of_them_looks(bench: Bench) -> None:
+    """A load whose first lane looks into shared memory once counted as one of shared memory."""
+    size = 4 * MIB
+    launch = ((size // 4 // 256,), (256,))
+    found = bench.profile("mixed_spaces", *launch, bench.buffer(size), bench.buffer(size))
+    assert found.dram_bytes == pytest.approx(2 * size, rel=0.01)
+
+
+def test_allocations_that_are_too_many_to_tell_apart_hide_no_traffic(bench: Bench) -> None:
+    """What came after them once counted as a part of the last of them, which all blocks share."""
+    size, count = 4 * MIB, 2000
+    others = bench.buffer(8 * count)
+    made = [bench.buffer(256) for _ in range(count)]
+    ctypes.memmove(others, (ctypes.c_uint64 * count)(*made), 8 * count)
+    launch = ((size // 4 // 256,), (256,))
+    found = bench.profile("many_allocations", *launch, bench.buffer(size), bench.buffer(size), others, count)
+    assert found.dram_bytes > 0.99 * 2 * size
+
+
 @pytest.mark.parametrize("kernel", ["copy", "neighbours", "walks"])
 def test_time_does_not_depend_on_how_many_threads_replay_the_samples(ptx: str, kernel: str) -> None:
     size, found = 4 * MIB, []

@@ -142,9 +142,16 @@ class Engine:
 
     def cached(self, address: int, span: int) -> float:
         """The part of these bytes that L2 holds."""
+        return self._held(address, span)[0]
+
+    def dirty(self, address: int, span: int) -> float:
+        """The part of these bytes that L2 holds and has yet to write."""
+        return self._held(address, span)[1]
+
+    def _held(self, address: int, span: int) -> tuple[float, float]:
         found = self.memory.find(address) if self._profiler is not None and span else None
         if self._profiler is None or found is None or not found.inside:
-            return 0.0
+            return 0.0, 0.0
         return self._profiler.held(found.start, address, span)
 
     # -- modules -----------------------------------------------------------------------------------
