@@ -43,6 +43,7 @@ MODES = ("optimised", "varying")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
 _PARAMETER_BYTES, _WORKSPACE_BYTES = 32768, 4096
 _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
+_COUNTING_WORK = 40_000  # and working out its time
 _BLOCK_WORK = 50  # and each of its blocks
 _MODULE_INSTRUCTIONS = (
     10_000  # of PTX: as much as translating them, what reading and assembling a module takes us
@@ -253,7 +254,8 @@ class Engine:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
         options = self.options
         blocks = math.prod(grid)
-        self.spend(_BLOCK_WORK * blocks, f"a grid of {blocks} blocks")
+        work = _BLOCK_WORK * blocks + (_COUNTING_WORK if options.sample_blocks else 0)
+        self.spend(work, f"starting a grid of {blocks} blocks")
         image = plain = self.image(module, kernel, grid, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
         info = module.kernels[kernel]
