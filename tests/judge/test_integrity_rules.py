@@ -12,6 +12,7 @@ class Did:
     launch_count: int = 0
     host_to_device_bytes: int = 0
     device_to_host_bytes: int = 0
+    informed_bytes: int = 0
     device_to_device_bytes: int = 0
     memset_bytes: int = 0
     host_visible_allocations: int = 0
@@ -49,6 +50,15 @@ def test_nothing_is_left_for_later(did: Did) -> None:
     finding = integrity.after_call(did)
     assert finding is not None
     assert finding.rule == "deferred"
+
+
+def test_the_host_has_no_part_in_the_computation() -> None:
+    """Parameters of a kernel carry what the host found as well as a copy does."""
+    little = Did(launch_count=2, device_to_host_bytes=4096, informed_bytes=256)
+    assert integrity.during_call(little, 1) is None
+    finding = integrity.during_call(Did(launch_count=2, device_to_host_bytes=4096, informed_bytes=4096), 1)
+    assert finding is not None
+    assert finding.rule == "host_work"
 
 
 def test_threads_are_joined() -> None:

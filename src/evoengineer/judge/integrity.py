@@ -18,7 +18,7 @@ _HOST_VISIBLE = frozenset({"managed", "pinned"})
 # Tables for __constant__ memory may go to the device, and single results to the host; data may not.
 MOST_TO_DEVICE_BYTES = 64 << 10
 MOST_TO_HOST_BYTES = 4 << 10
-_ROUND_TRIP_BYTES = 256  # both ways in one call: the host has a part in the computation
+_ROUND_TRIP_BYTES = 256  # both ways in one call, also by parameters: the host has a part in the computation
 
 
 class Record(Protocol):
@@ -32,6 +32,9 @@ class Record(Protocol):
 
     @property
     def device_to_host_bytes(self) -> int: ...
+
+    @property
+    def informed_bytes(self) -> int: ...
 
     @property
     def device_to_device_bytes(self) -> int: ...
@@ -76,6 +79,12 @@ def during_call(region: Record, output_elements: int) -> Finding | None:
             "host_work",
             f"forward copies {region.device_to_host_bytes} bytes to the host and {region.host_to_device_bytes} back: "
             "what the host does with them is not timed",
+        )
+    if region.informed_bytes > _ROUND_TRIP_BYTES:
+        return Finding(
+            "host_work",
+            f"forward copies {region.informed_bytes} bytes to the host, what kernels print included, and launches a "
+            "kernel afterwards, whose parameters tell it what the host has made of them: that is not timed",
         )
     if region.resets:
         return Finding("reset", "forward resets the device, and its clock with it")

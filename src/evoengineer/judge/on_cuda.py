@@ -40,6 +40,7 @@ class Unseen:
     launch_count: int = 0
     host_to_device_bytes: int = 0
     device_to_host_bytes: int = 0
+    informed_bytes: int = 0
     device_to_device_bytes: int = 0
     memset_bytes: int = 0
     host_visible_allocations: int = 0

@@ -6,6 +6,7 @@ thin client. Memory errors, races and uninitialised reads come as the device's r
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import hashlib
 import math
@@ -33,6 +34,7 @@ from evoengineer.judge.runner.process import (
     ELEMENT_BYTES,
     Called,
     CandidateFailure,
+    Extent,
     FailureKind,
     Fetched,
     RunnerProcess,
@@ -149,6 +151,7 @@ class SimulatedStage:
         self._calls = self._bench_calls = 0
         self._inputs: tuple[tuple[int, int], ...] = ()  # address and bytes of the tensors among the arguments
         self._returned: tuple[dict[str, Any], ...] = ()
+        self._given: list[Extent] = []  # where results of earlier calls lay
         self._mode = Mode.LOADING
         self._output_bytes = 0  # that may be copied out of the device after a call
         self.timed: Region | None = None  # the record of the timed call
@@ -195,8 +198,9 @@ class SimulatedStage:
 
     def _call(self, number: int, where: str) -> tuple[Called, Region]:
         self._reject_early_work(where)
+        held = self._still_held()
         try:
-            called = self._runner.call(number)
+            called = self._runner.call(number, held=held)
         except CandidateFailure as failure:
             raise self._rejection(failure, where) from failure
         left = integrity.left_running(called.threads)
@@ -204,8 +208,15 @@ class SimulatedStage:
             raise finding_rejection(left, where)
         region = self._mark(where)
         self._returned = called.tensors
+        self._given = [*held, *called.given]
         self._reject_host_memory(where)
         return called, region
+
+    def _still_held(self) -> list[Extent]:
+        """Results of earlier calls that are still allocated. The runner has let go of all but the last: the candidate
+        has kept them."""
+        live = sorted((each.address, each.address + each.bytes) for each in self._device.allocations())
+        return [each for each in self._given if _covered(each, live)]
 
     def _reject_host_memory(self, where: str) -> None:
         finding = integrity.host_memory(each.kind for each in self._device.allocations())
@@ -337,6 +348,12 @@ class SimulatedStage:
 
 def _number(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "little")
+
+
+def _covered(one: Extent, live: list[Extent]) -> bool:
+    """Does it lie in one of these, which are in order?"""
+    at = bisect.bisect_right(live, (one[0], math.inf)) - 1
+    return at >= 0 and one[1] <= live[at][1]
 
 
 def _tells(region: Region) -> bool:

@@ -253,3 +253,20 @@ extern "C" __global__ void waits_for_ever(volatile int* flag, float* out, int ro
     while (*flag == 0) {}
     out[threadIdx.x] = v;
 }
+
+// The first lane of each warp looks into shared memory, the others into global memory.
+extern "C" __global__ void mixed_spaces(const float* in, float* out) {
+    __shared__ float nothing;
+    if (threadIdx.x == 0) nothing = 0.0f;
+    __syncthreads();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = *(threadIdx.x % 32 ? (const volatile float*)in + i : &nothing);
+}
+
+// Each block first touches a word of each of many allocations, then copies.
+extern "C" __global__ void many_allocations(const float* in, float* out, const unsigned long long* others, int count) {
+    float sum = 0.0f;
+    for (int k = threadIdx.x; k < count; k += blockDim.x) sum += *(volatile float*)others[k];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i] + sum;
+}

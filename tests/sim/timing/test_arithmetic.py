@@ -35,6 +35,8 @@ def test_operations(name: str, found: tuple[str, int]) -> None:
         ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", (HALF_SUMS, 2048)),
         ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", ("tf32", 1024)),
         ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", ("s8", 4096)),
+        ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", ("f16", 1024)),  # four products at once
+        ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", ("f64", 256)),
         ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", ("f16", 4096)),
         ("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16", (HALF_SUMS, 4096)),
         ("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16", ("", 0)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,6 +132,21 @@ def test_windows_that_overlap_count_once() -> None:
     weights = weigh_blocks(grid, samples)
     traffic = _traffic(_prints(512, 1024, samples), samples, weights, grid, 100, 1 << 20, 1.0, {})
     assert abs(traffic.dram_read - 512_000) < 1
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_neighbours_that_have_more_in_common_than_others_hide_no_traffic(seed: int) -> None:
+    """Groups of four blocks that slide by a fifth of what they touch; the next group begins where this one ends."""
+    grid = (4096, 1, 1)
+    samples = choose_blocks(grid, 12, seed)
+    unit = 1024
+    prints = [
+        Footprint(i, 4096, 1 << 30, low, low + 5 * unit, 5 * unit, 0, 1)
+        for i, b in enumerate(samples)
+        for low in [4096 + (b // 4 * 8 + b % 4) * unit]
+    ]
+    traffic = _traffic(prints, samples, weigh_blocks(grid, samples), grid, 512, 1 << 20, 1.0, {})
+    assert traffic.dram_read > 0.95 * 1024 * 8 * unit
 
 
 def test_blocks_that_range_over_a_small_part_of_an_allocation_read_it_once() -> None:

@@ -14,7 +14,7 @@ from evoengineer.card.name import DeviceName
 from evoengineer.card.profile import load_profile
 from evoengineer.errors import DeviceError
 from evoengineer.sim.engine.engine import Engine, LaunchResult
-from evoengineer.sim.options import DeviceOptions
+from evoengineer.sim.options import DeviceOptions, Limits
 from evoengineer.sim.runtime import structs
 from evoengineer.sim.timing.explain import bound_name, explain, short_name
 from evoengineer.sim.timing.model import CONSTANTS
@@ -80,6 +80,35 @@ def test_a_launch_that_was_given_up_leaves_nothing_to_the_next(ptx: str) -> None
     launch = ("copy", (size // 4 // 256,), (256,))
     after = stuck.profile(*launch, stuck.buffer(size), stuck.buffer(size))
     assert after.terms_ns == fresh.profile(*launch, fresh.buffer(size), fresh.buffer(size)).terms_ns
+
+
+def test_lanes_of_one_load_count_where_each_of_them_looks(bench: Bench) -> None:
+    """A load whose first lane looks into shared memory once counted as one of shared memory."""
+    size = 4 * MIB
+    launch = ((size // 4 // 256,), (256,))
+    found = bench.profile("mixed_spaces", *launch, bench.buffer(size), bench.buffer(size))
+    assert found.dram_bytes == pytest.approx(2 * size, rel=0.01)
+
+
+def test_allocations_that_are_too_many_to_tell_apart_hide_no_traffic(bench: Bench) -> None:
+    """What came after them once counted as a part of the last of them, which all blocks share."""
+    size, count = 4 * MIB, 2000
+    others = bench.buffer(8 * count)
+    made = [bench.buffer(256) for _ in range(count)]
+    ctypes.memmove(others, (ctypes.c_uint64 * count)(*made), 8 * count)
+    launch = ((size // 4 // 256,), (256,))
+    found = bench.profile("many_allocations", *launch, bench.buffer(size), bench.buffer(size), others, count)
+    assert found.dram_bytes > 0.99 * 2 * size
+
+
+def test_working_out_the_time_of_a_launch_counts_as_work(ptx: str) -> None:
+    """Thousands of tiny launches once kept the judge busy for many minutes, and were well within their limit."""
+    bench = Bench(ptx, limits=Limits(max_work=120_000))
+    buffers = bench.buffer(1024), bench.buffer(1024)
+    for _ in range(2):
+        bench.run("copy", (1,), (256,), *buffers)
+    with pytest.raises(DeviceError, match="counts as more than 120000 instructions"):
+        bench.run("copy", (1,), (256,), *buffers)
 
 
 @pytest.mark.parametrize("kernel", ["copy", "neighbours", "walks"])

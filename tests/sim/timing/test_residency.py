@@ -33,3 +33,15 @@ def test_a_part_of_what_is_there_is_there() -> None:
     residency = Residency(64 * MEGABYTE)
     residency.touch({0: Stretch(0, 8 * MEGABYTE, 8.0 * MEGABYTE)})
     assert held(residency, Stretch(0, 8 * MEGABYTE, 2.0 * MEGABYTE)) == 1.0
+
+
+def test_a_line_of_which_a_sector_was_touched_is_not_there_as_a_whole() -> None:
+    """It takes up its room all the same. Only who repeats a launch finds what it has touched."""
+    residency = Residency(64 * MEGABYTE)
+    columns = Stretch(0, 64 * MEGABYTE, 16.0 * MEGABYTE, spread=4.0, pattern="columns")
+    residency.touch({0: columns})
+    assert held(residency, Stretch(0, 64 * MEGABYTE, 64.0 * MEGABYTE)) == 0.25
+    assert held(residency, columns) == 1.0
+    assert held(residency, Stretch(0, 64 * MEGABYTE, 16.0 * MEGABYTE, spread=4.0, pattern="others")) == 0.0
+    residency.touch({1: Stretch(0, MEGABYTE, float(MEGABYTE))})
+    assert held(residency, columns) == 0.0

@@ -80,6 +80,17 @@ extern "C" __global__ void pass(const float* in, float* out) {
     out[i] = in[i] + 1.0f;
 }
 
+extern "C" __global__ void stepping(float* out, unsigned n) {  // as if it waited, but for what a round leaves in memory
+    __shared__ unsigned steps[256];
+    unsigned *mine = &steps[threadIdx.x], step;
+    *mine = 0;
+    do {
+        step = atomicOr(mine, 0u);
+        atomicCAS(mine, step, step + 1);
+    } while (step != n);
+    out[blockIdx.x * blockDim.x + threadIdx.x] = step;
+}
+
 extern "C" __global__ void clocks(const float* in, float* out, int n) {
     long long start = clock64();
     float sum = 0.0f;
@@ -198,6 +209,14 @@ def test_work_in_a_block_that_was_not_counted_takes_its_time(ptx: str) -> None:
     again = timed.run("one_of_many", 20000, data, out, 7777)  # now with the busiest block among those counted
     assert again.disagreement < 0.1
     assert 0.8 * alone.time_ns < again.time_ns < 10 * alone.time_ns  # the others tell little of its pace
+
+
+def test_a_loop_that_goes_on_from_round_to_round_in_memory_does_not_wait(ptx: str) -> None:
+    """Its rounds once counted as one."""
+    timed = Timed(ptx)
+    out = timed.buffer(512 * 1024)
+    few, many = (timed.run("stepping", 512, out, rounds) for rounds in (10, 1000))
+    assert many.time_ns > 20 * few.time_ns
 
 
 def test_a_footprint_does_not_end_with_the_trace(ptx: str) -> None:

@@ -20,6 +20,8 @@ from evoengineer.idleness import LOOK_SECONDS, Idleness
 from evoengineer.judge.reference.client import Staged
 from evoengineer.judge.sandbox import Sandboxed, Surroundings, from_outside
 
+Extent = tuple[int, int]  # of memory: where it begins, and the byte behind it
+
 _MOST_REPLY_BYTES = 1 << 20
 _MOST_LOG_BYTES = 4000
 _MOST_DIMENSIONS, _MOST_BITS = 64, 48  # of a returned tensor; of each of its sizes and strides
@@ -63,7 +65,8 @@ class Called:
     wall_us: float
     launches: int  # that it saw
     threads: int = 0  # that were started and not joined, by its own count
-    again: bool = False  # does a tensor lie where one of the call before does, which is still held?
+    again: bool = False  # does a tensor lie where one of an earlier call does, which is still held?
+    given: tuple[Extent, ...] = ()  # where tensors begin and end, but for what lies in inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,8 @@ class RunnerProcess:
         self._surroundings = Surroundings.now()
         self._buffer = b""
         self._last: tuple[dict[str, Any], ...] = ()
-        self._inputs: dict[int, tuple[tuple[int, int], ...]] = {}  # of each set: where tensors begin and end
-        self._given: list[tuple[int, int]] = []  # the same of the last results, but for what lies in inputs
+        self._inputs: dict[int, tuple[Extent, ...]] = {}  # of each set: where tensors begin and end
+        self._given: tuple[Extent, ...] = ()  # the same of the last results, but for what lies in inputs
 
     def __enter__(self) -> Self:
         return self
@@ -148,8 +151,11 @@ class RunnerProcess:
         )
         return addresses
 
-    def call(self, number: int, function: str = "forward", flush_bytes: int = 0) -> Called:
-        """Call a function of the candidate's on a set; `flush_bytes` are written first, to empty the L2."""
+    def call(
+        self, number: int, function: str = "forward", flush_bytes: int = 0, held: Sequence[Extent] = ()
+    ) -> Called:
+        """Call a function of the candidate's on a set; `flush_bytes` are written first, to empty the L2. Besides the
+        results of the call before, those that are `held` are there still."""
         lines = self._ask([f"call {number} {function} {flush_bytes}"])
         self._last = tuple(_tensor(line) for line in lines if line.startswith("output "))
         try:
@@ -158,10 +164,11 @@ class RunnerProcess:
         except (ValueError, OverflowError) as error:
             raise CandidateFailure(FailureKind.NONSENSE, f"malformed answer: {lines[-1]!r}") from error
         # A view of an input is the caller's own memory, every time.
-        given = [each for each in map(_extent, self._last) if not _inside(each, self._inputs.get(number, ()))]
-        again = any(_overlap(one, other) for one in self._given for other in given)
+        inputs = self._inputs.get(number, ())
+        given = tuple(each for each in map(_extent, self._last) if not _inside(each, inputs))
+        again = any(_overlap(one, other) for one in (*self._given, *held) for other in given)
         self._given = given
-        return Called(self._last, event_us, drained_us, wall_us, launches, threads, again)
+        return Called(self._last, event_us, drained_us, wall_us, launches, threads, again, given)
 
     def fetch(self, number: int) -> Fetched:
         """Have the last results and the inputs copied to the shared memory."""
@@ -273,16 +280,16 @@ def span_bytes(tensor: Mapping[str, Any]) -> int:
     return int(last + 1) * ELEMENT_BYTES.get(tensor["dtype"], 0)
 
 
-def _extent(tensor: Mapping[str, Any]) -> tuple[int, int]:
+def _extent(tensor: Mapping[str, Any]) -> Extent:
     """Where a returned tensor begins and ends."""
     return int(tensor["address"]), int(tensor["address"]) + span_bytes(tensor)
 
 
-def _inside(one: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+def _inside(one: Extent, others: Sequence[Extent]) -> bool:
     return any(start <= one[0] and one[1] <= end for start, end in others)
 
 
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+def _overlap(one: Extent, other: Extent) -> bool:
     return max(one[0], other[0]) < min(one[1], other[1])
 
 

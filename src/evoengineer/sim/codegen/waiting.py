@@ -93,6 +93,25 @@ def _slice(instrs: list[Instr]) -> set[str]:
     return found
 
 
+def _hands_on_in_memory(instrs: list[Instr]) -> bool:
+    """Does an atomic write what a round has made of what it read? Then the next one may go on from there."""
+    found = {name for instr in instrs if _polls(instr) for name in destinations(instr)}
+    grew = True
+    while grew:
+        made = {name for i in instrs if found & set(sources(i)) for name in destinations(i)} - found
+        found |= made
+        grew = bool(made)
+    values = {
+        name
+        for i in instrs
+        if i.op == "atom"
+        for a in i.args[1:]
+        if isinstance(a, Reg)
+        for name in operand_names(a)
+    }
+    return bool(values & found)
+
+
 def idle_blocks(flow: Flow) -> dict[int, frozenset[int]]:
     """Blocks of waiting loops that hand nothing on from round to round, so that a hundred rounds do what one does, and
     the blocks from which their loop is entered. How often they run says nothing of the kernel, only of who waited for
@@ -107,7 +126,11 @@ def idle_blocks(flow: Flow) -> dict[int, frozenset[int]]:
             inside = {each.index for each in body}
             instrs = [instr for each in body for instr in each.instrs]
             handed_on = {name for i in instrs for name in destinations(i)} & flow.blocks[head].live_in
-            if handed_on or any(i.op == "ld" and not _polls(i) for i in instrs):
+            if (
+                handed_on
+                or any(i.op == "ld" and not _polls(i) for i in instrs)
+                or _hands_on_in_memory(instrs)
+            ):
                 continue
             entries = frozenset(
                 b.index for b in flow.blocks if head in b.successors and b.index not in inside

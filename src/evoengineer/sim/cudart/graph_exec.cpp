@@ -17,11 +17,9 @@ int instantiate(cudaGraphExec_t* result, cudaGraph_t graph, unsigned long long f
     GraphExec* exec = new GraphExec;
     exec->flags = flags;
     exec->user_objects = graph->user_objects;
-    for (GraphNode* node : order) {
-        Work work = node->work;
-        if (work.kind == WorkKind::kGraph) work.graph = clone_graph(work.graph);
-        exec->steps.push_back({work, node, true});
-    }
+    exec->steps = steps_of(order);
+    for (auto& step : exec->steps)
+        if (step.work.kind == WorkKind::kGraph) step.work.graph = clone_graph(step.work.graph);
     execs().insert(exec);
     *result = exec;
     return cudaSuccess;
@@ -93,9 +91,9 @@ API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     ENTER();
     Stream* stream = stream_of(handle);
     if (!execs().count(exec) || !stream) return done(cudaErrorInvalidValue);
-    for (auto& step : exec->steps) {
+    if (!stream->capture) return done(execute_steps(exec->steps, handle));
+    for (auto& step : exec->steps) {  // the graph's work joins the graph under construction
         if (!step.enabled) continue;
-        // While the stream is captured, the graph's work joins the graph under construction.
         if (int status = enqueue(handle, step.work)) return done(status);
     }
     return cudaSuccess;
@@ -125,7 +123,9 @@ static int update(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t* wher
         if (order[i]->work.kind != exec->steps[i].work.kind) return 3;
     }
     *where = nullptr;
+    const auto steps = steps_of(order);
     for (size_t i = 0; i < order.size(); ++i) {
+        exec->steps[i].after = steps[i].after;
         Work work = order[i]->work;
         if (work.kind == WorkKind::kGraph) {
             delete_graph(exec->steps[i].work.graph);

@@ -20,8 +20,8 @@ struct Graph {
 };
 
 struct GraphExec {
-    struct Step { Work work; GraphNode* node; bool enabled; };
-    std::vector<Step> steps;  // in an order that respects the dependencies
+    struct Step { Work work; GraphNode* node; bool enabled; std::vector<size_t> after; };
+    std::vector<Step> steps;  // in an order that respects the dependencies; `after` are places of earlier steps
     unsigned long long flags;
     std::vector<UserReference> user_objects;
 };
@@ -36,6 +36,9 @@ GraphNode* add_node(Graph* graph, const Work& work, const std::vector<GraphNode*
 bool ordered(const Graph* graph, std::vector<GraphNode*>* order);
 Graph* clone_graph(const Graph* graph);
 int execute_graph(const Graph* graph, cudaStream_t stream);
+std::vector<GraphExec::Step> steps_of(const std::vector<GraphNode*>& order);
+// The work of those that are enabled, with nothing but their dependencies between them.
+int execute_steps(const std::vector<GraphExec::Step>& steps, cudaStream_t stream);
 
 // Checks and conversion of node parameters, shared by nodes, executable graphs and capture.
 int work_of(const cudaKernelNodeParams& params, Work* work);

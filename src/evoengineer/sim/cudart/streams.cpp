@@ -40,6 +40,19 @@ Stream* stream_of(cudaStream_t handle) {
 
 bool is_event(cudaEvent_t event) { return state().events.count(event); }
 
+Stream* new_stream(unsigned flags) {
+    Stream* stream = new Stream{state().next_stream++, flags};
+    state().streams.insert(stream);
+    post(kStreamCreate, StreamBody{stream->number, flags});
+    return stream;
+}
+
+Event* new_event(unsigned flags) {
+    Event* event = new Event{state().next_event++, flags};
+    state().events.insert(event);
+    return event;
+}
+
 void forget_streams() {
     State& s = state();
     s.legacy.capture = s.per_thread.capture = nullptr;
@@ -48,12 +61,8 @@ void forget_streams() {
 API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* result, unsigned flags, int priority) {
     ENTER();
     if (!result || flags > 1) return done(cudaErrorInvalidValue);
-    State& s = state();
-    Stream* stream = new Stream{s.next_stream++, flags};
-    stream->priority = std::min(kLeastPriority, std::max(kGreatestPriority, priority));
-    s.streams.insert(stream);
-    post(kStreamCreate, StreamBody{stream->number, flags});
-    *result = stream;
+    *result = new_stream(flags);
+    (*result)->priority = std::min(kLeastPriority, std::max(kGreatestPriority, priority));
     return cudaSuccess;
 }
 
@@ -171,10 +180,7 @@ PER_THREAD(cudaStreamAttachMemAsync)
 API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* result, unsigned flags) {
     ENTER();
     if (!result || flags > 7) return done(cudaErrorInvalidValue);
-    State& s = state();
-    Event* event = new Event{s.next_event++, flags};
-    s.events.insert(event);
-    *result = event;
+    *result = new_event(flags);
     return cudaSuccess;
 }
 

@@ -33,6 +33,8 @@ struct Capture {
 // Null, cudaStreamLegacy and cudaStreamPerThread are streams too. Null if the handle is not one.
 Stream* stream_of(cudaStream_t handle);
 bool is_event(cudaEvent_t event);
+Stream* new_stream(unsigned flags);
+Event* new_event(unsigned flags);
 // A capture that forbids calls that would touch the legacy stream (global or thread-local mode).
 Capture* active_capture();
 void end_of_capture(Capture* capture);

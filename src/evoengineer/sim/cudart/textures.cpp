@@ -24,8 +24,15 @@ State& state() {
     return *one;
 }
 
+// The largest arrays of CUDA's technical specifications, as the device's properties say them.
+bool fits(const cudaExtent& extent, unsigned flags) {
+    if (flags & (kLayered | kCubemap)) return extent.width <= 32768 && extent.height <= 32768;
+    if (extent.depth) return extent.width <= 16384 && extent.height <= 16384 && extent.depth <= 16384;
+    return extent.width <= 131072 && extent.height <= 65536;
+}
+
 int make_array(const cudaChannelFormatDesc* desc, cudaExtent extent, unsigned flags, cudaArray** result) {
-    if (!desc || !result || extent.width == 0) return cudaErrorInvalidValue;
+    if (!desc || !result || extent.width == 0 || !fits(extent, flags)) return cudaErrorInvalidValue;
     int bits = desc->x + desc->y + desc->z + desc->w;
     if (desc->f > 2 || bits == 0 || bits % 8) {
         complain_once("CUDA arrays of normalised, block-compressed or NV12 formats are not supported by the simulated GPU");

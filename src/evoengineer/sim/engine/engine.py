@@ -43,6 +43,7 @@ MODES = ("optimised", "varying")
 MODE_VARIABLE = "EVOENGINEER_SIM_MODE"
 _PARAMETER_BYTES, _WORKSPACE_BYTES = 32768, 4096
 _LAUNCH_WORK = 10_000  # instructions: what starting a kernel takes us
+_COUNTING_WORK = 40_000  # and working out its time
 _BLOCK_WORK = 50  # and each of its blocks
 _MODULE_INSTRUCTIONS = (
     10_000  # of PTX: as much as translating them, what reading and assembling a module takes us
@@ -142,9 +143,16 @@ class Engine:
 
     def cached(self, address: int, span: int) -> float:
         """The part of these bytes that L2 holds."""
+        return self._held(address, span)[0]
+
+    def dirty(self, address: int, span: int) -> float:
+        """The part of these bytes that L2 holds and has yet to write."""
+        return self._held(address, span)[1]
+
+    def _held(self, address: int, span: int) -> tuple[float, float]:
         found = self.memory.find(address) if self._profiler is not None and span else None
         if self._profiler is None or found is None or not found.inside:
-            return 0.0
+            return 0.0, 0.0
         return self._profiler.held(found.start, address, span)
 
     # -- modules -----------------------------------------------------------------------------------
@@ -246,7 +254,8 @@ class Engine:
         """Run a kernel to its end. Raises DeviceError with a report if it fails."""
         options = self.options
         blocks = math.prod(grid)
-        self.spend(_BLOCK_WORK * blocks, f"a grid of {blocks} blocks")
+        work = _BLOCK_WORK * blocks + (_COUNTING_WORK if options.sample_blocks else 0)
+        self.spend(work, f"starting a grid of {blocks} blocks")
         image = plain = self.image(module, kernel, grid, block)
         shared_bytes = image.plan.shared_bytes + dynamic_shared_bytes
         info = module.kernels[kernel]

@@ -19,6 +19,7 @@ class Activity:
     launch_count: int = 0
     host_to_device_bytes: int = 0
     device_to_host_bytes: int = 0
+    informed_bytes: int = 0
     device_to_device_bytes: int = 0
     memset_bytes: int = 0
     device_allocations: int = 0
@@ -37,6 +38,7 @@ class Activity:
 
     def launched(self, record: LaunchRecord) -> None:
         self.launch_count += 1
+        self.informed_bytes = self.device_to_host_bytes
         if len(self.launches) < MOST_LAUNCHES:
             self.launches.append(record)
 

@@ -3,8 +3,9 @@
 Operations wait for their stream, for events, and for the engine they use. A kernel takes what the timing model
 says; between kernels of a busy stream lies the time that the card needs to start the next one. Copies between
 host and device take a start-up time and then the bus's rate; copies and fills on the device move their bytes
-through DRAM, or through L2 when they are small; what a copy reads comes from DRAM unless L2 has it. Wall-clock time
-plays no part, so that two runs agree to the bit.
+through DRAM, or through L2 when they are small; what a copy reads comes from DRAM unless L2 has it, and
+what is written goes there, once, unless it was dirty before. Wall-clock time plays no part, so that two runs agree to
+the bit.
 """
 
 from collections.abc import Sequence
@@ -62,6 +63,10 @@ class Cached(Protocol):
         """The part of them that is there."""
         ...
 
+    def dirty(self, address: int, span: int) -> float:
+        """The part of them that is there and has yet to be written to DRAM."""
+        ...
+
 
 class Clock:
     """Times are nanoseconds since the start of the device."""
@@ -94,7 +99,9 @@ class Clock:
         if kind == _DEVICE_TO_DEVICE:
             absent = source.moved_bytes * (1 - self._l2.cached(source.address, source.span))
             moved = source.moved_bytes + target.moved_bytes
-            self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(moved, absent))
+            self._run(
+                stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(moved, absent + self._soiled(target))
+            )
         else:
             engine = "to_host" if kind == _DEVICE_TO_HOST else "to_device"
             bus_ns = target.bytes / self._profile.pcie_bytes_per_second * 1e9
@@ -102,17 +109,23 @@ class Clock:
         self._l2.touch(target.address, target.span, target.bytes)
 
     def fill(self, stream: int, target: Rows) -> None:
-        self._run(stream, "compute", _FILL_OVERHEAD_NS + self._moved_ns(target.moved_bytes))
+        time_ns = self._moved_ns(target.moved_bytes, self._soiled(target))
+        self._run(stream, "compute", _FILL_OVERHEAD_NS + time_ns)
         self._l2.touch(target.address, target.span, target.bytes)
 
-    def _moved_ns(self, size: int, absent: float = 0.0) -> float:
+    def _soiled(self, target: Rows) -> float:
+        """Bytes that become dirty. They are written once, whenever that is: who makes them so pays for it, as a kernel
+        does, and a kernel that writes the same place afterwards does not."""
+        return target.moved_bytes * (1 - self._l2.dirty(target.address, target.span))
+
+    def _moved_ns(self, size: int, through_dram: float) -> float:
         """Bytes through the memory system of the card: what fits into L2 stays there, once, in however many pieces;
-        what is not there yet comes from DRAM."""
+        what is not there yet comes from DRAM, and what is written goes there."""
         card = self._profile
         l2_rate = card.l2_bytes_per_clock * card.clock_khz * 1e3 * _L2_EFFICIENCY
         room = max(card.l2_bytes // 2 - self._moved_bytes, 0)
         self._moved_bytes += size
-        beyond = max(size - room, absent)
+        beyond = max(size - room, through_dram)
         return max(size / l2_rate, beyond / (card.dram_bytes_per_second * _DRAM_EFFICIENCY)) * 1e9
 
     def record(self, event: int, stream: int) -> None:

@@ -47,6 +47,7 @@ class Region:
     launch_count: int
     host_to_device_bytes: int
     device_to_host_bytes: int
+    informed_bytes: int  # of these, what the host had when the last kernel was launched
     device_to_device_bytes: int
     memset_bytes: int
     device_allocations: int

@@ -154,6 +154,9 @@ void barrier_arrive(WarpState* w, const Arrival& a) {
     BlockState& block = *w->block;
     if (a.id >= kBarriers)
         fail(w, kIllegalInstruction, a.site, a.lanes, "barrier %u: a block has barriers 0 to 15 only", a.id);
+    if (a.count % kLanes)
+        fail(w, kIllegalInstruction, a.site, a.lanes, "barrier %u for %u threads: only whole warps of 32 can meet", a.id,
+             a.count);
     Barrier& b = block.barriers[a.id];
     block.used_barriers |= 1u << a.id;
     const Function& kernel = w->worker->launch->functions[0];

@@ -7,15 +7,13 @@
 enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
 
 // Lines of four sectors, least recently used of its set goes first. A block's share of a cache has few lines: they are in
-// few sets, so that no line has to go for want of a place while others are free.
+// few sets, so that no line has to go for want of a place while others are free. A block alone has a whole L2, of which it
+// mostly touches little: a set has lines from when it is touched on.
 class Cache4 {
 public:
     explicit Cache4(uint64_t bytes)
-        : sets_(std::max<uint64_t>(bytes / kLine / kWays, 1)), ways_(std::max<uint64_t>(bytes / kLine / sets_, kWays)) {
-        tags_.assign(sets_ * ways_, kNone);
-        used_.assign(sets_ * ways_, 0);
-        lines_.resize(sets_ * ways_);
-    }
+        : sets_(std::max<uint64_t>(bytes / kLine / kWays, 1)), ways_(std::max<uint64_t>(bytes / kLine / sets_, kWays)),
+          places_(sets_, 0) {}
 
     // Is the sector there? If not, its line gets a place for it. `arriving` is where a sector that is still on its way
     // comes from: one that was asked for in the same stretch of code, as the next will hardly start without it.
@@ -70,11 +68,22 @@ private:
         Fill fills[4];
     };
     // By the upper bits of the product, which spread neighbours evenly over any number of sets.
-    uint64_t first_of(uint64_t tag) const { return ((tag * 0x9e3779b97f4a7c15ull >> 32) * sets_ >> 32) * ways_; }
+    uint64_t first_of(uint64_t tag) {
+        uint32_t& place = places_[(tag * 0x9e3779b97f4a7c15ull >> 32) * sets_ >> 32];
+        if (!place) {
+            place = ++there_;
+            tags_.resize(there_ * ways_, kNone);
+            used_.resize(there_ * ways_, 0);
+            lines_.resize(there_ * ways_);
+        }
+        return (place - 1) * ways_;
+    }
     uint64_t find(uint64_t tag, uint64_t first) const {
         return uint64_t(std::find(&tags_[first], &tags_[first] + ways_, tag) - tags_.data());
     }
     uint64_t sets_, ways_, now_ = 0;
+    std::vector<uint32_t> places_;  // of sets among those that have lines, from 1
+    uint32_t there_ = 0;            // such sets
     std::vector<uint64_t> tags_, used_;
     std::vector<Line> lines_;
     Fill* last_ = nullptr;

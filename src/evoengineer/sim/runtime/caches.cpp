@@ -104,14 +104,20 @@ private:
         return order;
     }
 
-    // The footprint in the allocation that the address lies in; null: in none.
+    // The footprint in the allocation that the address lies in; null: in none. Where there are too many to tell apart,
+    // those that come last are one, which may be anywhere.
     Footprint* print(uint64_t address) {
         if (address - last_.start >= last_.bytes && !memory_find(address, &last_)) return nullptr;
         if (current_ < prints.size() && prints[current_].allocation == last_.start) return &prints[current_];
         for (current_ = 0; current_ < prints.size(); current_++)
             if (prints[current_].allocation == last_.start) return &prints[current_];
-        if (prints.size() == room_) return &prints[current_ = room_ - 1];  // too many to tell apart, but never for nothing
-        prints.push_back({0, last_.start, last_.bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+        uint64_t start = last_.start, bytes = last_.bytes;
+        if (prints.size() + 1 >= room_) {
+            if (!in_device_arena(address)) return nullptr;
+            if (prints.size() == room_) return &prints[current_ = room_ - 1];
+            start = kDeviceArena, bytes = kDeviceArenaBytes;
+        }
+        prints.push_back({0, start, bytes, ~0ull, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
         return &prints[current_];
     }
 

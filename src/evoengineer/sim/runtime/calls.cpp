@@ -45,9 +45,16 @@ bool find_local(const WarpState* w, uint32_t lane, uint64_t address, LocalRange*
 
 void fill_local(WarpState* w, uint64_t base, uint32_t bytes, uint64_t seed) {
     const uint64_t some = std::min<uint64_t>(bytes, kNoiseBytes);
-    for (uint32_t lane = 0; lane < kLanes && some; lane++)
-        fill_noise(reinterpret_cast<void*>(base + uint64_t(lane) * bytes), some, seed + lane * some);
-    charge_filling(w, some * kLanes);
+    const uint64_t pieces = (bytes - some) / kNoiseBytes;
+    for (uint32_t lane = 0; lane < kLanes && some; lane++) {
+        const uint64_t start = base + uint64_t(lane) * bytes;
+        fill_noise(reinterpret_cast<void*>(start), some, seed + lane * some);
+        // And one piece of the rest, another one in each lane: who relies on what lies there is wrong in some of them.
+        uint64_t any = 0;
+        fill_noise(&any, sizeof any, ~seed ^ lane);
+        if (pieces) fill_noise(reinterpret_cast<void*>(start + some + any % pieces * kNoiseBytes), kNoiseBytes, any);
+    }
+    charge_filling(w, (pieces ? 2 : 1) * some * kLanes);
 }
 
 extern "C" {

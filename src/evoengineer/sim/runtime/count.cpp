@@ -194,6 +194,25 @@ void spread_locals(const WarpState* w, uint32_t lanes, const uint64_t* addresses
     }
 }
 
+// Where an access goes: each is a unit of its own.
+enum Where { kToGlobal, kToShared, kToLocal, kToOther };
+
+Where where_to(const WarpState* w, uint64_t address) {
+    if (address - w->shared_base < w->shared_bytes) return kToShared;
+    if (is_local(w, address)) return kToLocal;
+    return in_device_arena(address) || in_host_arena(address) ? kToGlobal : kToOther;
+}
+
+// Of these lanes, those that go where the first of them goes. Only a generic address may lie anywhere.
+uint32_t together(const WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* addresses) {
+    if (w->worker->launch->sites[site].space != kGeneric) return lanes;
+    const Where first = where_to(w, addresses[__builtin_ctz(lanes)]);
+    uint32_t found = 0;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1)
+        if (where_to(w, addresses[__builtin_ctz(rest)]) == first) found |= rest & -rest;
+    return found;
+}
+
 uint32_t threads_of_launch = 1;
 
 }  // namespace
@@ -239,6 +258,10 @@ void count_access(WarpState* w, uint32_t site, uint32_t lanes, const uint64_t* a
     Counted& c = *w->block->counted;
     if (!lanes || site >= c.sites.size()) return;
     SiteCount& s = c.sites[site];
+    if (const uint32_t same = together(w, site, lanes, addresses); same != lanes) {
+        count_access(w, site, lanes & ~same, addresses, bytes, access, bypass, floats, swap);
+        lanes = same;
+    }
     uint32_t first = uint32_t(__builtin_ctz(lanes));
     uint64_t total = s.requests[0] + s.requests[1] + s.requests[2];
     if (!total && (lanes & (lanes - 1)))

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-constexpr uint64_t kDeviceArena = 0x300000000000ull;
+constexpr uint64_t kDeviceArena = 0x300000000000ull, kDeviceArenaBytes = 1ull << 44;
 constexpr uint64_t kHostArena = 0x200000000000ull;
 constexpr uint64_t kStagingBytes = 64ull << 20;  // start of the host arena, used for copies
 constexpr uint64_t kFunctionBase = 0x100000000000ull;  // address of function i: base + 16 * i
@@ -36,7 +36,7 @@ bool memory_nearest(uint64_t address, Allocation* out);
 // Changes whenever an allocation appears or goes (kernel heap apart), so that copies can be cached.
 uint64_t memory_generation();
 
-inline bool in_device_arena(uint64_t address) { return address - kDeviceArena < (1ull << 44); }
+inline bool in_device_arena(uint64_t address) { return address - kDeviceArena < kDeviceArenaBytes; }
 inline bool in_host_arena(uint64_t address) { return address - kHostArena < (1ull << 44); }
 
 // Tracking of initialised memory (--check init): one shadow byte per byte of device memory, its bits set

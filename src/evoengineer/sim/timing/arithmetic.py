@@ -31,6 +31,10 @@ def multiply_adds(instr: Instr) -> tuple[str, int]:
     if shape is None:
         return "", 0
     m, n, k = map(int, shape.groups())
+    if (
+        instr.op == "mma" and shape[0] == "m8n8k4" and "f16" in instr.mods
+    ):  # of Volta: each pair of quads has its own
+        m *= 4
     kinds = [mod for mod in instr.mods if mod in _MATRIX_TYPES]
     if len(kinds) == 2:  # wmma with f16 inputs names its accumulators only
         kinds = [kinds[0], "f16", "f16", kinds[1]]

@@ -34,7 +34,8 @@ class Traffic:
     pieces: float  # contiguous stretches that they come in, as far as blocks that run together go
     visits: float  # of channels, each for some bytes of 256 that lie side by side
     cold: float  # read by blocks that had not read them before
-    touched: Mapping[int, float]  # allocation → bytes that it takes up in L2 afterwards
+    touched: Mapping[int, float]  # allocation → bytes that blocks have touched
+    taken: Mapping[int, float]  # allocation → bytes that these take up in L2 afterwards
     soiled: Mapping[int, float]  # allocation → of these, the part that was written
     far: Mapping[int, float]  # allocation → cold reads that take as long as DRAM does, of all
     near: Mapping[int, float]  # the same: those that find in L1 what blocks before theirs brought
@@ -132,6 +133,7 @@ def grid_traffic(
     holding = int(min(l2_bytes / 2 / max(through, 1.0), float(blocks)))
     read = written = cold = pieces = visits = 0.0
     touched: dict[int, float] = {}
+    taken: dict[int, float] = {}
     soiled: dict[int, float] = {}
     far: dict[int, float] = {}
     near: dict[int, float] = {}
@@ -180,10 +182,11 @@ def grid_traffic(
             visits += moved / _joined(m.chunk_bytes, m.completes, _CHUNK_BYTES, grid, together)
         cold += blocks * (m.read_bytes + m.refetched_bytes)
         distinct = max(volume, stored)
-        touched[start] = min(m.spread * distinct, float(m.span_bytes))
+        touched[start] = min(distinct, float(m.span_bytes))
+        taken[start] = min(m.spread * distinct, float(m.span_bytes))
         soiled[start] = stored / distinct if distinct else 0.0
     reach = {start: m.reach for start, m in motions.items()}
-    return Traffic(read, written, pieces, visits, cold, touched, soiled, far, near, reach)
+    return Traffic(read, written, pieces, visits, cold, touched, taken, soiled, far, near, reach)
 
 
 def _joined(
@@ -281,7 +284,7 @@ def _motion(
     for axis in range(3):
         if grid[axis] == 1:
             continue
-        both = [p for p in pairs if p.axis == axis and p.one in by_sample and p.other in by_sample]
+        both = [p for p in pairs if p.axis == axis and _both(p, by_sample)]
         moved = [p for p in both if overlaps[start, p.one, p.other] < max(size[p.one], size[p.other])]
         along[axis] = bool(moved) or not both
         near = [p for p in moved if p.apart == 1]
@@ -297,7 +300,13 @@ def _motion(
     low, high = _reach({_place(samples[p.sample], grid): p for p in prints}, grid)
     fresh = 1.0
     if touched > 0.5 * extent and sum(along) == 1 and news:  # a window that slides by less than its length
-        fresh = max(news)
+        # All over the grid: neighbours that were not sampled may have less in common than those that were.
+        advance = max(
+            _step(by_sample[p.one], by_sample[p.other]) / p.apart
+            for p in pairs
+            if along[p.axis] and _both(p, by_sample)
+        )
+        fresh = max(*news, min(advance / extent, 1.0))
     count = sum(weights)
     read = scale * sum(p.read_bytes * weights[p.sample] for p in prints) / count
     written = scale * sum(p.written_bytes * weights[p.sample] for p in prints) / count
@@ -321,6 +330,10 @@ def _motion(
         sum(weights[p.sample] for p in prints) > count / 2,
         spread,
     )
+
+
+def _both(pair: Pair, prints: Mapping[int, Footprint]) -> bool:
+    return pair.one in prints and pair.other in prints
 
 
 def _reach(at: Mapping[tuple[int, int, int], Footprint], grid: tuple[int, int, int]) -> tuple[int, int]:

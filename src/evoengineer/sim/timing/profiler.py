@@ -77,10 +77,10 @@ class Profiler:
         low = address - start
         self.residency.touch({start: Stretch(low, low + span, float(size), 1.0)})
 
-    def held(self, start: int, address: int, span: int) -> float:
-        """The part of what a copy reads that L2 holds."""
+    def held(self, start: int, address: int, span: int) -> tuple[float, float]:
+        """The part of what a copy touches that L2 holds, and the part that is there and dirty."""
         low = address - start
-        return self.residency.fractions({start: Stretch(low, low + span, float(span))})[start][0]
+        return self.residency.fractions({start: Stretch(low, low + span, float(span))})[start]
 
     def samples(self, image: KernelImage, grid: tuple[int, int, int]) -> tuple[int, ...]:
         """Blocks to count; those with most work among them, if samples without them told something else last time."""
@@ -215,7 +215,7 @@ class Profiler:
         cold = self._evaluated.get(key)
         if cold is None:
             analysis = analyse(measured, {}, {})
-            cold = (launch_profile(name, measured, analysis), _stretches(analysis.traffic))
+            cold = (launch_profile(name, measured, analysis), _stretches(analysis.traffic, key))
             self._evaluated[key] = cold
         profile, touched = cold
         moved = dict(zip(self._buffers.get(key, ()), buffers, strict=False))
@@ -235,13 +235,14 @@ class Profiler:
         return profile
 
 
-def _stretches(traffic: Traffic) -> dict[int, Stretch]:
-    """Where in each allocation its touched bytes lie."""
+def _stretches(traffic: Traffic, key: Hashable) -> dict[int, Stretch]:
+    """Where in each allocation its touched bytes lie. Whoever repeats the launch touches the same."""
     found = {}
     for start, size in traffic.touched.items():
         low, high = traffic.reach[start]
         bytes_ = min(size, float(high - low))
-        found[start] = Stretch(low - start, high - start, bytes_, traffic.soiled[start])
+        spread = traffic.taken[start] / size if size else 1.0
+        found[start] = Stretch(low - start, high - start, bytes_, traffic.soiled[start], spread, (key, start))
     return found
 
 
