@@ -41,6 +41,7 @@ class Traffic:
     reach: Mapping[
         int, tuple[int, int]
     ]  # allocation → the lowest byte touched, and the one behind the highest
+    held: float  # by L2, for the blocks that run at a time
 
     @property
     def dram_share(self) -> float:
@@ -183,7 +184,7 @@ def grid_traffic(
         touched[start] = min(m.spread * distinct, float(m.span_bytes))
         soiled[start] = stored / distinct if distinct else 0.0
     reach = {start: m.reach for start, m in motions.items()}
-    return Traffic(read, written, pieces, visits, cold, touched, soiled, far, near, reach)
+    return Traffic(read, written, pieces, visits, cold, touched, soiled, far, near, reach, footprint)
 
 
 def _joined(

@@ -17,6 +17,7 @@ overlap perfectly. Every term grows with the work in it, so that more work never
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evoengineer.card.profile import Profile
@@ -105,8 +106,14 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     rounds = whole(work.blocks / (card.sm_count * resident))
     busiest = max(work.pipes, key=lambda name: (work.pipes[name], name), default="issue")
     use = work.pipes.get(busiest, 0.0) / constants.pipe_efficiency
-    inner = overlap_exponent(work.warps, constants)
-    working = sum(norm(inner, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases)
+    working = sum(
+        norm(
+            overlap_exponent(independent(work.warps, [p], card, constants), constants),
+            p.latency,
+            p.demand / constants.pipe_efficiency,
+        )
+        for p in work.phases
+    )
     alone = constants.block_start_clocks + working
     pipe_ns = max(per_sm, rounds) * use / clocks_per_ns
     # The part of a block's time in which its busiest pipe rests: other resident blocks can fill it.
@@ -145,6 +152,19 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     shares["start"] = constants.start_ns / time_ns
     bound = max(shares, key=lambda name: (shares[name], name))
     return Prediction(time_ns, {**terms, "start": constants.start_ns}, shares, bound, busiest, rounds)
+
+
+def independent(
+    warps: float, phases: Sequence[Phase], card: Profile, constants: Constants = CONSTANTS
+) -> float:
+    """How many of a block's warps proceed independently: they begin together, and go on together from a barrier.
+
+    Those that meet after every access to memory stay together; those that have many in between drift apart.
+    """
+    meeting = constants.drift * card.dram_latency
+    together = sum(min(meeting * max(p.meetings, 1.0), p.latency) for p in phases)
+    total = sum(p.latency for p in phases)
+    return float(warps ** (1 - together / total)) if total else 1.0
 
 
 def overlap_exponent(contexts: float, constants: Constants = CONSTANTS) -> float:
