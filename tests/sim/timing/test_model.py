@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evoengineer.card.profile import load_profile
 from evoengineer.sim.timing.light import speed_of_light_us
-from evoengineer.sim.timing.model import CONSTANTS, Phase, Work, independent, norm, predict, whole
+from evoengineer.sim.timing.model import CONSTANTS, Phase, Work, asking, independent, norm, predict, whole
 
 CARD = load_profile("rtx4090")
 EPSILON = 1 + 1e-9
@@ -115,6 +115,17 @@ def test_warps_drift_apart_on_a_long_way_and_meet_again_at_barriers() -> None:
     assert independent(32, [Phase(2 * meeting, 0.0, 0.0)], CARD) == pytest.approx(32**0.5)
     assert independent(32, [Phase(2 * meeting, 0.0, 1.0)], CARD) == pytest.approx(32**0.5)
     assert independent(32, [Phase(2 * meeting, 0.0, 2.0)], CARD) == 1
+
+
+def test_what_multiprocessors_share_is_asked_for_in_turn_once_they_are_out_of_step() -> None:
+    assert asking(4.0, 0.5, CARD) == asking(4.0, 1.0, CARD) == 4
+    assert asking(4.0, 10.0, CARD) == 40
+    work = Work(
+        CARD.sm_count, 1, (Phase(3e6, 0.0),), {"lsu": 1.0}, 0, 1.1e9, 0, 0, 0, 0, contexts=1.0, askers=1.0
+    )
+    apart = replace(work, askers=1e9)
+    assert predict(apart, CARD).time_ns < 0.9 * predict(work, CARD).time_ns
+    assert predict(apart, CARD).time_ns > max(predict(apart, CARD).terms.values())
 
 
 def test_speed_of_light() -> None:

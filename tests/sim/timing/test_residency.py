@@ -15,8 +15,8 @@ def test_what_was_touched_is_there() -> None:
     residency = Residency(64 * MEGABYTE)
     whole = Stretch(0, 8 * MEGABYTE, 8.0 * MEGABYTE, 1.0)
     residency.touch({0: whole})
-    assert residency.fractions({0: whole})[0] == (1.0, 1.0)
-    assert held(residency, Stretch(0, 16 * MEGABYTE, 16.0 * MEGABYTE)) == 0.5
+    assert residency.fractions({0: whole})[0] == pytest.approx((1.0, 1.0))
+    assert held(residency, Stretch(0, 16 * MEGABYTE, 16.0 * MEGABYTE)) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.25])
@@ -26,10 +26,10 @@ def test_the_other_lines_of_a_stretch_are_not_taken_for_there(share: float) -> N
     some = Stretch(0, 8 * MEGABYTE, share * 8 * MEGABYTE, 1.0)
     residency.touch({0: some})
     assert residency.fractions({0: some})[0] == (0.0, 0.0)
-    assert held(residency, Stretch(0, 8 * MEGABYTE, 8.0 * MEGABYTE)) == share
+    assert held(residency, Stretch(0, 8 * MEGABYTE, 8.0 * MEGABYTE)) == pytest.approx(share)
 
 
 def test_a_part_of_what_is_there_is_there() -> None:
     residency = Residency(64 * MEGABYTE)
     residency.touch({0: Stretch(0, 8 * MEGABYTE, 8.0 * MEGABYTE)})
-    assert held(residency, Stretch(0, 8 * MEGABYTE, 2.0 * MEGABYTE)) == 1.0
+    assert held(residency, Stretch(0, 8 * MEGABYTE, 2.0 * MEGABYTE)) == pytest.approx(1.0)

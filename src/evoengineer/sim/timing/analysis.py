@@ -17,7 +17,16 @@ from evoengineer.sim.timing.counters import GLOBAL, LOCAL, Counters
 from evoengineer.sim.timing.latency import FILL_BYTES_PER_CLOCK, Latencies, known_share
 from evoengineer.sim.timing.machine import MachineBlock, machine_blocks, pace, phases, weigh
 from evoengineer.sim.timing.memory import Traffic, grid_traffic
-from evoengineer.sim.timing.model import CONSTANTS, Constants, Phase, Prediction, Work, independent, predict
+from evoengineer.sim.timing.model import (
+    CONSTANTS,
+    Constants,
+    Phase,
+    Prediction,
+    Work,
+    asking,
+    independent,
+    predict,
+)
 from evoengineer.sim.timing.pipes import (
     PER_SCHEDULER,
     block_use,
@@ -82,6 +91,7 @@ def analyse(
         traffic.visits + unseen / _SECTOR_BYTES + grown * sums["local_visits"],
         _atomic_clocks(counters, shape, constants),
         contexts,
+        asking(contexts, shape.blocks / (card.sm_count * shape.resident), card),
         shape.warps,
         measured.agreed.longest,
         _peak_clocks(sums, grown, card),

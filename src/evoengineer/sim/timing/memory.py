@@ -20,6 +20,9 @@ from typing import NamedTuple
 
 from evoengineer.sim.timing.counters import Footprint, Overlaps
 
+_WAYS = (
+    16  # of L2's sets: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018
+)
 _WAVERING = 8  # part of a footprint by which the ends of others may lie out of order
 _CHUNK_BYTES = 256  # neighbours that lie in one channel of the memory (as in runtime/caches.cpp)
 _PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
@@ -200,9 +203,16 @@ def _joined(
     return max(min(run, most), 32.0)
 
 
-def kept_fraction(footprint: float, l2_bytes: int) -> float:
-    """Of what a wave touched, how much is still in L2 a wave later: all if it fits, none at twice the size."""
-    return min(max(2 - footprint / l2_bytes, 0.0), 1.0)
+def kept_fraction(footprint: float, cache_bytes: int) -> float:
+    """Of what was touched, how much is still in a cache when all of it has been.
+
+    Lines are hashed to sets, and those of a set that got more than it has ways for drive one another out."""
+    mean = _WAYS * footprint / cache_bytes  # other lines of a set: the number that falls there by chance
+    term = total = math.exp(-mean)
+    for others in range(1, _WAYS):
+        term *= mean / others
+        total += term
+    return min(total, 1.0)
 
 
 def distinct_blocks(along: tuple[bool, bool, bool], grid: tuple[int, int, int], run: int) -> float:

@@ -1,9 +1,9 @@
 """The time of a launch, term by term.
 
-    time = start + norm(sm, dram, l2, atomics, dispatch)
+    time = start + norm(norm(latency, pipe), dram, l2, atomics, dispatch)
 
-- *sm*: what the busiest multiprocessor needs. A block alone takes the sum over its phases (stretches between
-  barriers), each the longer of one warp's latency and the busiest pipe; R resident blocks overlap, so b blocks
+- *latency*, *pipe*: what the busiest multiprocessor needs. A block alone takes the sum over its phases (stretches
+  between barriers), each the longer of one warp's latency and the busiest pipe; R resident blocks overlap, so b blocks
   on one multiprocessor take the longer of ceil(b / R) such times and b times a block's use of the busiest pipe.
   (A block's own use of that pipe is part of the time it takes alone, and is taken out there.)
 - *dram*, *l2*: bytes over the bandwidth that can be reached.
@@ -80,6 +80,7 @@ class Work:
     dram_visits: float  # of a channel
     atomic_clocks: float  # of the busiest line, whose updates follow one another
     contexts: float = 8.0  # parts of a multiprocessor's work that proceed independently
+    askers: float = 8.0  # the same, of all that ask for what multiprocessors share
     warps: float = 8.0  # of a block, which proceed independently within a phase
     longest: float = 1.0  # work of the busiest block over that of the mean block
     peak_clocks: float = 0.0  # arithmetic of the whole grid at the card's peak
@@ -128,15 +129,15 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
         efficiency *= constants.ecc_efficiency
     dram_ns = moved / (card.dram_bytes_per_second * efficiency) * 1e9
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
-    terms = {
+    own = {"latency": latency_ns, busiest: pipe_ns}
+    shared = {
         "dispatch": work.blocks * constants.dispatch_clocks / clocks_per_ns,
-        "latency": latency_ns,
-        busiest: pipe_ns,
         "dram": dram_ns,
         "l2": l2_ns,
         "atomics": work.atomic_clocks / clocks_per_ns,
     }
-    body = norm(exponent, *terms.values())
+    terms = {**own, **shared}
+    body = norm(overlap_exponent(work.askers, constants), norm(exponent, *own.values()), *shared.values())
     # Whatever overlaps, the busiest block takes its time, and no unit beats its peak.
     bounds = {"peak": work.peak_clocks}
     if work.longest > _EVEN:
@@ -165,6 +166,12 @@ def independent(
     together = sum(min(meeting * max(p.meetings, 1.0), p.latency) for p in phases)
     total = sum(p.latency for p in phases)
     return float(warps ** (1 - together / total)) if total else 1.0
+
+
+def asking(contexts: float, rounds: float, card: Profile) -> float:
+    """How many parts ask for DRAM and L2 independently. In a first round all multiprocessors do the same at the same
+    time; with each further one they fall out of step."""
+    return contexts * min(max(rounds, 1.0), card.sm_count)
 
 
 def overlap_exponent(contexts: float, constants: Constants = CONSTANTS) -> float:
