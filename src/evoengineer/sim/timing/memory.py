@@ -20,9 +20,7 @@ from typing import NamedTuple
 
 from evoengineer.sim.timing.counters import Footprint, Overlaps
 
-_WAYS = (
-    16  # of L2's sets: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018
-)
+_WAYS = 16  # of L2's sets: Jia et al., 2018, of the V100, as far as we know
 _WAVERING = 8  # part of a footprint by which the ends of others may lie out of order
 _CHUNK_BYTES = 256  # neighbours that lie in one channel of the memory (as in runtime/caches.cpp)
 _PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
