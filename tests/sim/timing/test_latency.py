@@ -26,7 +26,7 @@ def _of(key: str, count: SiteCount, operation: int, pipe: str) -> float:
         counters=SimpleNamespace(sites=(count,)),
         caches=(cache,),
     )
-    traffic = Traffic(0.0, 0.0, 0.0, 0.0, 0.0, {}, {}, {}, {}, {}, {})
+    traffic = Traffic(0.0, 0.0, 0.0, 0.0, 0.0, {}, {}, {}, {}, {}, {}, 0.0)
     instr = MachineInstr(operation, pipe, 1, 0, -1, 0, 1, 4, False, -1)
     return Latencies(cast(Any, measured), traffic, CONSTANTS).of(instr)[0]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evoengineer.card.profile import load_profile
 from evoengineer.sim.timing.light import speed_of_light_us
-from evoengineer.sim.timing.model import Phase, Work, norm, predict, whole
+from evoengineer.sim.timing.model import CONSTANTS, Phase, Work, asking, independent, norm, predict, whole
 
 CARD = load_profile("rtx4090")
 EPSILON = 1 + 1e-9
@@ -98,6 +99,33 @@ def test_a_full_wave_takes_as_long_as_a_single_block_on_each_multiprocessor() ->
     assert predict(full, CARD).time_ns < 1.01 * predict(one, CARD).time_ns
     over = replace(one, blocks=4 * CARD.sm_count + 1)
     assert predict(over, CARD).rounds == 2
+
+
+def test_the_warps_of_a_block_that_is_alone_begin_together() -> None:
+    """They wait for their first data at the same time: with nothing else to do in between, waiting and work add up."""
+    short = Phase(1000.0, 850.0, 0.0)
+    assert independent(32, [short], CARD) == 1
+    alone = Work(CARD.sm_count, 1, (short,), {"alu": 850.0}, 0, 0, 0, 0, 0, 0, contexts=1.0, warps=32)
+    start = CONSTANTS.start_ns + CONSTANTS.block_start_clocks / 2.52
+    assert predict(alone, CARD).time_ns == pytest.approx(start + 1000 * 2**0.5 / 2.52, rel=0.01)
+
+
+def test_warps_drift_apart_on_a_long_way_and_meet_again_at_barriers() -> None:
+    meeting = CONSTANTS.drift * CARD.dram_latency
+    assert independent(32, [Phase(2 * meeting, 0.0, 0.0)], CARD) == pytest.approx(32**0.5)
+    assert independent(32, [Phase(2 * meeting, 0.0, 1.0)], CARD) == pytest.approx(32**0.5)
+    assert independent(32, [Phase(2 * meeting, 0.0, 2.0)], CARD) == 1
+
+
+def test_what_multiprocessors_share_is_asked_for_in_turn_once_they_are_out_of_step() -> None:
+    assert asking(4.0, 0.5, CARD) == asking(4.0, 1.0, CARD) == 4
+    assert asking(4.0, 10.0, CARD) == 40
+    work = Work(
+        CARD.sm_count, 1, (Phase(3e6, 0.0),), {"lsu": 1.0}, 0, 1.1e9, 0, 0, 0, 0, contexts=1.0, askers=1.0
+    )
+    apart = replace(work, askers=1e9)
+    assert predict(apart, CARD).time_ns < 0.9 * predict(work, CARD).time_ns
+    assert predict(apart, CARD).time_ns > max(predict(apart, CARD).terms.values())
 
 
 def test_speed_of_light() -> None:

@@ -6,7 +6,8 @@
     sass        that machine code: instructions, waits, the PTX line behind each; opcodes: which pipe each uses
     code        a kernel's PTX and machine code side by side; arithmetic: floating-point operations of PTX
     machine     how often its basic blocks ran, and how long one warp takes through them
-    memory      caches and DRAM: what of the traffic goes where; latency, pipes: clocks per instruction and block
+    memory      caches and DRAM: what of the traffic goes where, and spills, whose accesses nobody traced
+    latency     clocks per instruction; pipes: clocks of a multiprocessor per block
     shape       a launch on a card; analysis: from counters and code to the work that is asked for
     model       the time, term by term
     profiler    from launch to launch: what repeats, and what L2 still holds

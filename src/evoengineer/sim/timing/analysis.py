@@ -17,7 +17,16 @@ from evoengineer.sim.timing.counters import GLOBAL, LOCAL, Counters
 from evoengineer.sim.timing.latency import FILL_BYTES_PER_CLOCK, Latencies, known_share
 from evoengineer.sim.timing.machine import MachineBlock, machine_blocks, pace, phases, weigh
 from evoengineer.sim.timing.memory import Traffic, grid_traffic
-from evoengineer.sim.timing.model import CONSTANTS, Constants, Phase, Prediction, Work, predict
+from evoengineer.sim.timing.model import (
+    CONSTANTS,
+    Constants,
+    Phase,
+    Prediction,
+    Work,
+    asking,
+    independent,
+    predict,
+)
 from evoengineer.sim.timing.pipes import (
     PER_SCHEDULER,
     block_use,
@@ -26,6 +35,7 @@ from evoengineer.sim.timing.pipes import (
     tensor_use,
 )
 from evoengineer.sim.timing.shape import Measured, Shape
+from evoengineer.sim.timing.spills import spills
 
 _LINE_BYTES, _SECTOR_BYTES = 128, 32
 
@@ -63,10 +73,11 @@ def analyse(
     durations, waits = pace(code.machine, blocks, latencies.of)
     sums = _sums(measured, traffic)
     parts, total = _phases(measured, blocks, durations, constants)
-    contexts = _contexts(shape, parts, constants)
+    contexts = shape.resident * independent(shape.warps, parts, card, constants)
     if sums["written"] and parts:  # a block's place is free when its stores have left the multiprocessor
         parts[-1] = replace(parts[-1], latency=parts[-1].latency + card.l1_latency)
-    l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + sums["written"])
+    spilled = spills(measured, blocks, _SECTOR_BYTES * sums["sectors"] / samples, traffic.held)
+    l2_bytes = grown * (_SECTOR_BYTES * sums["l2_sectors"] + sums["written"]) + spilled.l2
     total["l1 fill"] = _SECTOR_BYTES * sums["l2_sectors"] / samples / FILL_BYTES_PER_CLOCK
     work = Work(
         shape.blocks,
@@ -74,12 +85,13 @@ def analyse(
         tuple(parts),
         dict(total),
         l2_bytes,
-        traffic.dram_read + unseen + grown * _SECTOR_BYTES * sums["local_fetched"],
-        traffic.dram_written + grown * _SECTOR_BYTES * sums["local_evicted"],
+        traffic.dram_read + unseen + grown * _SECTOR_BYTES * sums["local_fetched"] + spilled.dram / 2,
+        traffic.dram_written + grown * _SECTOR_BYTES * sums["local_evicted"] + spilled.dram / 2,
         traffic.pieces + unseen / _SECTOR_BYTES + grown * sums["local_visits"],
         traffic.visits + unseen / _SECTOR_BYTES + grown * sums["local_visits"],
         _atomic_clocks(counters, shape, constants),
         contexts,
+        asking(contexts, shape.blocks / (card.sm_count * shape.resident), card),
         shape.warps,
         measured.agreed.longest,
         _peak_clocks(sums, grown, card),
@@ -167,19 +179,6 @@ def _atomic_clocks(counters: Counters, shape: Shape, constants: Constants) -> fl
     clocks = max(clocks, line.swaps * shape.card.l2_latency)
     shared = counters.atomic_sharing > 1 or samples == shape.blocks
     return clocks / samples * shape.blocks if shared else clocks
-
-
-def _contexts(shape: Shape, parts: list[Phase], constants: Constants) -> float:
-    """Parts of a multiprocessor's work that proceed independently: warps, as far as barriers let them drift apart.
-
-    Warps that meet after every access to memory proceed together; those that have many in between do not.
-    """
-    if not any(part.meetings for part in parts):
-        return float(shape.resident * shape.warps)
-    total = sum(part.latency for part in parts) or 1.0
-    meeting = constants.drift * shape.card.dram_latency
-    together = sum(min(meeting * max(part.meetings, 1.0), part.latency) for part in parts)
-    return float(shape.resident * shape.warps ** (1 - together / total))
 
 
 def _sums(measured: Measured, traffic: Traffic) -> dict[str, float]:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from evoengineer.sim.timing.counters import Footprint, Overlaps
 
+_WAYS = 16  # of L2's sets: Jia et al., 2018, of the V100, as far as we know
 _WAVERING = 8  # part of a footprint by which the ends of others may lie out of order
 _CHUNK_BYTES = 256  # neighbours that lie in one channel of the memory (as in runtime/caches.cpp)
 _PAGE_BYTES = 16384  # of DRAM that is open at a time, over all channels (as in runtime/caches.cpp)
@@ -42,6 +43,7 @@ class Traffic:
     reach: Mapping[
         int, tuple[int, int]
     ]  # allocation → the lowest byte touched, and the one behind the highest
+    held: float  # by L2, for the blocks that run at a time
 
     @property
     def dram_share(self) -> float:
@@ -186,7 +188,7 @@ def grid_traffic(
         taken[start] = min(m.spread * distinct, float(m.span_bytes))
         soiled[start] = stored / distinct if distinct else 0.0
     reach = {start: m.reach for start, m in motions.items()}
-    return Traffic(read, written, pieces, visits, cold, touched, taken, soiled, far, near, reach)
+    return Traffic(read, written, pieces, visits, cold, touched, taken, soiled, far, near, reach, footprint)
 
 
 def _joined(
@@ -202,9 +204,16 @@ def _joined(
     return max(min(run, most), 32.0)
 
 
-def kept_fraction(footprint: float, l2_bytes: int) -> float:
-    """Of what a wave touched, how much is still in L2 a wave later: all if it fits, none at twice the size."""
-    return min(max(2 - footprint / l2_bytes, 0.0), 1.0)
+def kept_fraction(footprint: float, cache_bytes: int) -> float:
+    """Of what was touched, how much is still in a cache when all of it has been.
+
+    Lines are hashed to sets, and those of a set that got more than it has ways for drive one another out."""
+    mean = _WAYS * footprint / cache_bytes  # other lines of a set: the number that falls there by chance
+    term = total = math.exp(-mean)
+    for others in range(1, _WAYS):
+        term *= mean / others
+        total += term
+    return min(total, 1.0)
 
 
 def distinct_blocks(along: tuple[bool, bool, bool], grid: tuple[int, int, int], run: int) -> float:

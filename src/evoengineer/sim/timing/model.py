@@ -1,9 +1,9 @@
 """The time of a launch, term by term.
 
-    time = start + norm(sm, dram, l2, atomics, dispatch)
+    time = start + norm(norm(latency, pipe), dram, l2, atomics, dispatch)
 
-- *sm*: what the busiest multiprocessor needs. A block alone takes the sum over its phases (stretches between
-  barriers), each the longer of one warp's latency and the busiest pipe; R resident blocks overlap, so b blocks
+- *latency*, *pipe*: what the busiest multiprocessor needs. A block alone takes the sum over its phases (stretches
+  between barriers), each the longer of one warp's latency and the busiest pipe; R resident blocks overlap, so b blocks
   on one multiprocessor take the longer of ceil(b / R) such times and b times a block's use of the busiest pipe.
   (A block's own use of that pipe is part of the time it takes alone, and is taken out there.)
 - *dram*, *l2*: bytes over the bandwidth that can be reached.
@@ -17,6 +17,7 @@ overlap perfectly. Every term grows with the work in it, so that more work never
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evoengineer.card.profile import Profile
@@ -79,6 +80,7 @@ class Work:
     dram_visits: float  # of a channel
     atomic_clocks: float  # of the busiest line, whose updates follow one another
     contexts: float = 8.0  # parts of a multiprocessor's work that proceed independently
+    askers: float = 8.0  # the same, of all that ask for what multiprocessors share
     warps: float = 8.0  # of a block, which proceed independently within a phase
     longest: float = 1.0  # work of the busiest block over that of the mean block
     peak_clocks: float = 0.0  # arithmetic of the whole grid at the card's peak
@@ -105,8 +107,14 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     rounds = whole(work.blocks / (card.sm_count * resident))
     busiest = max(work.pipes, key=lambda name: (work.pipes[name], name), default="issue")
     use = work.pipes.get(busiest, 0.0) / constants.pipe_efficiency
-    inner = overlap_exponent(work.warps, constants)
-    working = sum(norm(inner, p.latency, p.demand / constants.pipe_efficiency) for p in work.phases)
+    working = sum(
+        norm(
+            overlap_exponent(independent(work.warps, [p], card, constants), constants),
+            p.latency,
+            p.demand / constants.pipe_efficiency,
+        )
+        for p in work.phases
+    )
     alone = constants.block_start_clocks + working
     pipe_ns = max(per_sm, rounds) * use / clocks_per_ns
     # The part of a block's time in which its busiest pipe rests: other resident blocks can fill it.
@@ -121,15 +129,15 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
         efficiency *= constants.ecc_efficiency
     dram_ns = moved / (card.dram_bytes_per_second * efficiency) * 1e9
     l2_ns = work.l2_bytes / (card.l2_bytes_per_clock * constants.l2_efficiency) / clocks_per_ns
-    terms = {
+    own = {"latency": latency_ns, busiest: pipe_ns}
+    shared = {
         "dispatch": work.blocks * constants.dispatch_clocks / clocks_per_ns,
-        "latency": latency_ns,
-        busiest: pipe_ns,
         "dram": dram_ns,
         "l2": l2_ns,
         "atomics": work.atomic_clocks / clocks_per_ns,
     }
-    body = norm(exponent, *terms.values())
+    terms = {**own, **shared}
+    body = norm(overlap_exponent(work.askers, constants), norm(exponent, *own.values()), *shared.values())
     # Whatever overlaps, the busiest block takes its time, and no unit beats its peak.
     bounds = {"peak": work.peak_clocks}
     if work.longest > _EVEN:
@@ -145,6 +153,25 @@ def predict(work: Work, card: Profile, constants: Constants = CONSTANTS) -> Pred
     shares["start"] = constants.start_ns / time_ns
     bound = max(shares, key=lambda name: (shares[name], name))
     return Prediction(time_ns, {**terms, "start": constants.start_ns}, shares, bound, busiest, rounds)
+
+
+def independent(
+    warps: float, phases: Sequence[Phase], card: Profile, constants: Constants = CONSTANTS
+) -> float:
+    """How many of a block's warps proceed independently: they begin together, and go on together from a barrier.
+
+    Those that meet after every access to memory stay together; those that have many in between drift apart.
+    """
+    meeting = constants.drift * card.dram_latency
+    together = sum(min(meeting * max(p.meetings, 1.0), p.latency) for p in phases)
+    total = sum(p.latency for p in phases)
+    return float(warps ** (1 - together / total)) if total else 1.0
+
+
+def asking(contexts: float, rounds: float, card: Profile) -> float:
+    """How many parts ask for DRAM and L2 independently. In a first round all multiprocessors do the same at the same
+    time; with each further one they fall out of step."""
+    return contexts * min(max(rounds, 1.0), card.sm_count)
 
 
 def overlap_exponent(contexts: float, constants: Constants = CONSTANTS) -> float:
