@@ -89,7 +89,7 @@ __attribute__((noinline)) void check_place(WarpState* w, Arrival a, const Barrie
 void let_go(WarpState* w, uint32_t id, const Barrier& b) {
     if (w->fast_wait == id + 1) {
         w->fast_wait = 0;
-        w->reduced = barrier_result(w->worker->launch->functions[0].blocks[w->fast_block].barrier_kind, b.ones, b.zeros);
+        w->reduced = barrier_result(w->fast_kind, b.ones, b.zeros);
     }
     for (Activation* a = w->activation; a; a = a->parent) {
         for (uint32_t i = 0; i < a->count; i++) {
@@ -240,7 +240,7 @@ inline bool pass_barrier(WarpState* w) {
     w->entry = uint32_t(info.fast_entry);
     if (info.barrier_kind != kBarArrive) {
         w->fast_wait = id + 1;
-        w->fast_block = at;
+        w->fast_kind = info.barrier_kind;
         w->status = WarpStatus::kWaiting;
     }
     arrive(w, {id, w->next_mask[1], info.barrier_kind, w->live, w->reduced, at, info.site}, info.member);

@@ -37,7 +37,7 @@ struct WarpState : Warp {
     uint32_t bulk_groups[kLanes];  // ops_bulk.cpp: groups that each lane has committed
     void* async;               // ops_async.cpp: copies under way; rt_async_finish gets rid of it
     uint32_t fast_wait;        // barrier that FAST waits at + 1, 0 = none
-    uint32_t fast_block;       // the block that the barrier is at the head of
+    uint32_t fast_kind;        // of that barrier (BarrierKind)
     struct Exchange* exchange; // exchange.cpp: an operation that lanes elsewhere take part in
     uint32_t barrier_line;     // of the barrier it came to last (BlockInfo::member), 0 = none
     uint32_t spins;            // slices in a row that ended in rt_tick or rt_yield

@@ -157,12 +157,21 @@ bool admit(Worker& k) {
 
 enum class Slice { kNothing, kSpun, kProgress, kFailed };
 
+constexpr uint32_t kMostRounds = 32;  // of turns, before the worker looks at the time
+
 // What fibres run: warps of a block that are at rest, in turn. One that has to wait in the middle of something leaves
 // the fibre; whoever resumes it then makes this fibre go on from there.
 void run_turns(void* argument) {
     BlockState& b = *static_cast<BlockState*>(argument);
     Worker& k = *b.worker;
-    for (WarpState* w; (w = next_in_turn(b)) && !w->fibre;) {
+    const bool alone = k.active.size() == 1 && !k.run->spins && !(k.launch->flags & kRehearsal);
+    for (uint32_t rounds = alone ? kMostRounds : 1;;) {
+        WarpState* w = next_in_turn(b);
+        if (!w && --rounds) {
+            b.turn = 0;
+            w = next_in_turn(b);
+        }
+        if (!w || w->fibre) break;
         const bool ended = run_warp(w);
         come_to_rest(k.now);
         if (!ended) continue;
