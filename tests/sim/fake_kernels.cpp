@@ -31,6 +31,15 @@ int32_t done(Warp* w, uint32_t block) {
     return kExit;
 }
 
+// FAST comes to the barrier at the head of a block: the warp that goes on, or null.
+Warp* meet(Warp* w, uint32_t block, uint32_t id, uint32_t count, uint32_t predicate) {
+    w->next_block[0] = block;
+    w->next_mask[0] = id;
+    w->next_mask[1] = count;
+    w->reduced = predicate;
+    return rt_barrier(w);
+}
+
 void tick(Warp* w) {  // compiled code does so at back edges
     if (--w->ticks < 0) rt_tick(w);
 }
@@ -87,21 +96,29 @@ int32_t increment_slow(Warp* w, uint8_t*, uint32_t mask) {
 }
 int32_t nothing_fast(Warp* w, uint8_t*, uint32_t) { return done(w, 0); }
 
-// exchange: through shared memory, with the warp opposite
+// exchange: three rounds through shared memory, with the warp opposite; 0 is a barrier that counts, 1 one that lets go
 int32_t exchange_fast(Warp* w, uint8_t*, uint32_t) {
     auto* shared = reinterpret_cast<uint32_t*>(w->shared_base);
-    uint32_t n = uint32_t(params(w).n), sum = 0;
-    for (int round = 0; round < 3; round++) {
+    const uint32_t n = uint32_t(params(w).n);
+    while (w) {
+        uint32_t &round = lanes_at(w->frame, 0)[0], &sum = lanes_at(w->frame, 0)[1];
+        if (w->entry == 1) {
+            sum += w->reduced;
+            for (int i = 0; i < 32; i++)
+                if (shared[n - 1 - tid_x(w)[i]] != n - 1 - tid_x(w)[i] + round) sum += 1000;
+            w = meet(w, 1, 1, n, 0);
+            continue;
+        }
+        round = w->entry == 0 ? 0 : round + 1;
+        if (round == 0) sum = 0;
+        if (round == 3) {
+            store(w, kFullMask, n, [&](uint32_t) { return sum; });
+            return done(w, 2);
+        }
         for (int i = 0; i < 32; i++) shared[tid_x(w)[i]] = tid_x(w)[i] + round;
-        w->next_block[0] = 0;
-        sum += rt_barrier(w, 0, 0, kBarRedPopc, 0x0000ffff);
-        for (int i = 0; i < 32; i++)
-            if (shared[n - 1 - tid_x(w)[i]] != n - 1 - tid_x(w)[i] + round) sum += 1000;
-        w->next_block[0] = 0;
-        rt_barrier(w, 1, n, kBarSync, 0);
+        w = meet(w, 0, 0, 0, 0x0000ffff);
     }
-    store(w, kFullMask, n, [&](uint32_t) { return sum; });
-    return done(w, 1);
+    return kBarrier;
 }
 
 // diverge: FAST splits, 0 odd lanes add 10, 1 even lanes add 20, 2 join (back to FAST or on in SLOW)
@@ -267,9 +284,12 @@ int32_t members_meet(Warp* w, uint8_t*, uint32_t mask) {
 
 // shared: sites 2 (store) and 3 (load) of tid's word and a neighbour's, with or without a barrier
 int32_t shared_fast(Warp* w, uint8_t*, uint32_t) {
-    access_shared(w, 2, w->live, 0);
-    w->next_block[0] = 0;
-    if (params(w).in) rt_barrier(w, 0, 0, kBarSync, 0);
+    while (w && w->entry == 0) {
+        access_shared(w, 2, w->live, 0);
+        if (!params(w).in) break;
+        w = meet(w, 0, 0, 0, 0);
+    }
+    if (!w) return kBarrier;
     access_shared(w, 3, w->live, 1);
     return done(w, 0);
 }

@@ -231,7 +231,9 @@ def test_null_pointer(run: Runner) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_barriers_and_their_reduction(run: Runner, threads: int) -> None:
     out, got = run.words(1024 * 20)
-    exchange = Fn([Block(), Block()], fast="exchange_fast")
+    counts = Block(fast_entry=1, barrier=(0, 0, abi.BARRIER_KINDS["popc"]))
+    lets_go = Block(fast_entry=2, barrier=(1, 1024, abi.BARRIER_KINDS["sync"]))
+    exchange = Fn([counts, lets_go, Block()], fast="exchange_fast")
     code = run.run(
         exchange,
         grid=20,
@@ -404,7 +406,7 @@ def test_missing_members_are_reported(run: Runner, slot: bool) -> None:
 
 @pytest.mark.parametrize("barrier", [0, 1])
 def test_races(run: Runner, barrier: int) -> None:
-    shared = Fn([Block()], fast="shared_fast")
+    shared = Fn([Block(fast_entry=1)], fast="shared_fast")
     flags = abi.USES_BARRIER | abi.CHECK_ACCESS
     size = {"grid": 3, "block": 64, "n": 64, "shared_bytes": 256}
     code = run.run(shared, source=barrier, flags=flags | abi.CHECK_RACE, **size)

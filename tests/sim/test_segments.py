@@ -106,11 +106,22 @@ KERNEL tiled(const float* in, float* out, int n) {  // an unrolled tile
     for (int i = 0; i < 64; ++i) total = total * 1.0625f + sum[i / 8][i % 8];
     out[blockIdx.x * 256 + t] = total;
 }
+KERNEL rows(const int* in, int* out, int n) {  // 16 lanes read a row each, by forms and without, all lanes or some
+    __shared__ int tile[16][16];
+    int t = thread(), x = t % 16, y = t / 16, sum = 0;
+    for (int i = t; i < 256; i += blockDim.x * blockDim.y * blockDim.z) tile[i / 16][i % 16] = in[i * n & 255];
+    __syncthreads();
+    #pragma unroll 1
+    for (int k = 0; k < 8; ++k) sum = sum * 3 + tile[k + n][x] + in[(y + k) * n + x] * 5 + tile[y + n][15 - x];
+    if (x < n + y % 4) sum += in[y * (n + 1) + x] * 7;
+    if (x > n) sum += tile[y % n][x] * 11;
+    out[blockIdx.x * 256 + t] = sum;
+}
 KERNEL beyond(const int* in, int* out, int n) {  // the last lanes of a row read past the end
     out[thread()] = in[thread() % 16 * 17 + n];
 }
 """
-RIGHT = ("bits", "strided", "paired", "edges", "guarded", "tiled")
+RIGHT = ("bits", "strided", "paired", "edges", "guarded", "tiled", "rows")
 SHAPES = [(64, 1, 1), (16, 8, 1), (8, 4, 2), (4, 16, 1), (1, 64, 1), (100, 1, 1), (16, 5, 1), (24, 4, 1)]
 N = 3
 

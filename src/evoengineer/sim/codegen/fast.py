@@ -18,6 +18,7 @@ from evoengineer.sim.ptx.flow import Block, outside_loops
 from evoengineer.sim.ptx.model import Reg
 
 _MUCH = 300  # instructions
+_FIRST = ("first", "first_frame", "first_entry")  # the warp that has the first turn
 
 
 def needs_slow(unit: FunctionUnit, block: Block) -> bool:
@@ -61,19 +62,22 @@ def left_out(unit: FunctionUnit, lean: bool) -> frozenset[int]:
 
 
 def fast_entries(unit: FunctionUnit, slow: frozenset[int]) -> dict[int, int]:
-    """Blocks at which SLOW may hand a warp back → entry numbers (0 is the start)."""
+    """Blocks at which FAST may go on, behind the barrier where one is at the head → entry numbers (0 is the start)."""
     blocks = unit.flow.blocks
     before: dict[int, list[int]] = {b.index: [] for b in blocks}
     for b in blocks:
         for s in b.successors:
             before[s].append(b.index)
-    entries = {0: 0}
-    for b in blocks[1:]:
+    entries: dict[int, int] = {}
+    for b in blocks:
+        if b.index == 0 and not b.barrier:
+            entries[0] = 0
+            continue
         joins = (
             len(before[b.index]) > 1 or any(p in slow for p in before[b.index]) or b.barrier or b.warp_sync
         )
         if joins and b.index not in slow and not b.exit_only:
-            entries[b.index] = len(entries)
+            entries[b.index] = max(entries.values(), default=0) + 1
     return entries
 
 
@@ -83,7 +87,6 @@ def fast_function(
     """The whole kernel for warps whose 32 lanes stay together."""
     e = Translator(unit, fast=True)
     e.regions = regions
-    # The dispatcher performs the barrier at the head of a block before it hands a warp back.
     after = {b.index for b in unit.flow.blocks if b.barrier is not None}
     cases = " ".join(
         f"i32 {number}, label %{'A' if index in after else 'B'}{index}"
@@ -91,6 +94,7 @@ def fast_function(
         if number
     )
     e.do(f"switch i32 %entry, label %B0 [ {cases} ]")
+    turns: list[tuple[str, str]] = []  # the warps that go on after barriers, and the labels of those
     for block in unit.flow.blocks:
         e.start_block()
         e.block_index = block.index
@@ -101,7 +105,7 @@ def fast_function(
         if block.warp_sync is not None and warp.constant_members(block.warp_sync) is None:
             _leave_unless_full(e, block)
         if block.barrier is not None:
-            _fast_barrier(e, block)
+            turns.append(_fast_barrier(e, block))
         elif is_small_loop(block) and not has_runs(e, block):
             fast_loop(e, block)
             continue
@@ -110,7 +114,36 @@ def fast_function(
         e.count_execution(block)
         e.tick(block)
         _fast_end(e, block)
-    return function_text(f"{unit.prefix}_fast", "entry", e, []), e
+    name = f"{unit.prefix}_fast"
+    if not turns:
+        return function_text(name, e, ("w", "frame", "entry")), e
+    return function_text(name, e, _FIRST, _turns(e, turns)), e
+
+
+def _turns(e: Translator, turns: list[tuple[str, str]]) -> list[str]:
+    """At a barrier another warp goes on, from where it was, with its own register file: all code is a loop over warps.
+    Ends it; returns how it begins."""
+    e.label("next")
+    answers = ", ".join(f"[ {answer}, %{label} ]" for answer, label in turns)
+    e.lines.append(f"  %other = phi ptr {answers}")
+    nobody = e.ins("icmp eq ptr %other, null")
+    e.do(f"br i1 {nobody}, label %all_wait, label %other_turn, !prof !0")
+    e.label("all_wait")
+    e.do(f"ret i32 {abi.BARRIER}")
+    e.label("other_turn")
+    for name, offset, type_ in (("frame", abi.FRAME, "ptr"), ("entry", abi.ENTRY, "i32")):
+        e.do(f"%other_{name}_at = getelementptr inbounds i8, ptr %other, i64 {offset}")
+        e.do(f"%other_{name} = load {type_}, ptr %other_{name}_at")
+    e.branch("turn")
+    phis = (("ptr", "w", "other"), ("ptr", "frame", "other_frame"), ("i32", "entry", "other_entry"))
+    return [
+        "  br label %turn",
+        "turn:",
+        *(
+            f"  %{name} = phi {type_} [ %{first}, %start ], [ %{other}, %other_turn ]"
+            for (type_, name, other), first in zip(phis, _FIRST, strict=True)
+        ),
+    ]
 
 
 def _leave(e: Translator, index: int) -> None:
@@ -129,25 +162,25 @@ def _leave_unless_full(e: Translator, block: Block) -> None:
     e.label(stay)
 
 
-def _fast_barrier(e: Translator, block: Block) -> None:
+def _fast_barrier(e: Translator, block: Block) -> tuple[str, str]:
+    """Come to a barrier, and go on behind it. Returns the warp whose turn it is then, and the barrier's label."""
     assert block.barrier is not None
     e.instr = block.barrier
-    number, count, predicate, kind = barrier_operands(block.barrier)
+    number, count, predicate, _ = barrier_operands(block.barrier)
     e.set_warp_field(abi.NEXT_BLOCK, "i32", str(block.index))
-    args = [("ptr", "%w")]
-    for operand in (number, count):
+    for at, operand in enumerate((number, count)):
         val = e.read(operand, 32) if operand is not None else e.constant(0, 32)
-        args.append(("i32", e.scalars(val, "i32", 1)[0]))
-    bits = "0"
+        e.set_warp_field(abi.NEXT_MASK + 4 * at, "i32", e.scalars(val, "i32", 1)[0])
     if predicate is not None:
         bits = e.ins(f"bitcast <32 x i1> {e.vector(e.read(predicate, 1))} to i32")
-    result = e.call("i32", "rt_barrier", [*args, ("i32", str(kind)), ("i32", bits)])
-    e.set_warp_field(abi.REDUCED, "i32", result)
-    e.branch(f"A{block.index}")
+        e.set_warp_field(abi.REDUCED, "i32", bits)
+    turn = e.call("ptr", "rt_barrier", [("ptr", "%w")]), e.label_now
+    e.branch("next")
     e.label(f"A{block.index}")
     e.start_block()
     e.effects = True
     take_reduction(e, block.barrier, e.warp_field(abi.REDUCED, "i32"))
+    return turn
 
 
 def _fast_end(e: Translator, block: Block) -> None:

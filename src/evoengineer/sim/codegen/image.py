@@ -181,7 +181,7 @@ class KernelImage:
             for name, value in values.items():
                 setattr(info, name, value)
         conversions = (structs.Conversion * max(len(plan.conversions), 1))()
-        tables = {steps: (c.c_int64 * 32)(*steps) for _, _, _, _, steps in plan.conversions}
+        tables = {steps: (c.c_int64 * 32)(*steps) for steps in {each[-1] for each in plan.conversions}}
         for slot, (scalar, vector, size, segments, steps) in zip(conversions, plan.conversions, strict=False):
             slot.scalar_offset, slot.vector_offset, slot.bytes, slot.segments = scalar, vector, size, segments
             slot.steps = tables[steps]

@@ -105,7 +105,7 @@ def region_function(unit: FunctionUnit, region: Region) -> tuple[str, Emitter]:
     e.label("joined")
     e.do(f"ret i32 {abi.JOINED}")
     _hand_over(e)
-    return function_text(f"{unit.prefix}_r{region.branch}", "taken", e, []), e
+    return function_text(f"{unit.prefix}_r{region.branch}", e, ("w", "frame", "taken")), e
 
 
 def _masked_block(e: Masked, block: Block) -> None:

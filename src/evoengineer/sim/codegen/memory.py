@@ -13,10 +13,19 @@ from evoengineer.sim.codegen import abi
 from evoengineer.sim.codegen.bounds import check
 from evoengineer.sim.codegen.emitter import Emitter, Val
 from evoengineer.sim.codegen.forms import MOST_LOADED, flat_segments, linear_form
+from evoengineer.sim.codegen.gather import define_gather, gather, gather_to
 from evoengineer.sim.codegen.integer import plus
 from evoengineer.sim.codegen.limits import inside
 from evoengineer.sim.codegen.reported import is_reported, load_reported
-from evoengineer.sim.codegen.sorted_access import can_sort, load_sorted, load_sorted_to, store_sorted
+from evoengineer.sim.codegen.sorted_access import (
+    can_sort,
+    concat,
+    lanes_in_rows,
+    load_rows,
+    load_sorted,
+    load_sorted_to,
+    store_sorted,
+)
 from evoengineer.sim.ptx.model import TYPE_BYTES, Addr, Instr, Operand, Reg, Sym, Vec
 
 _COUNTS = {"v2": 2, "v4": 4, "v8": 8}
@@ -144,12 +153,13 @@ def load(e: Emitter, where: Val, bytes_: int, count: int, volatile: bool = False
     if where.form is not None and where.form.stride == bytes_ * count and (e.mask is None or count == 1):
         return _load_contiguous(e, where, bits, count)
     if sortable:
-        return load_sorted(e, where, bits, count)
+        lanes = lanes_in_rows(where, bytes_) if count == 1 else 0
+        return load_rows(e, where, bits, lanes) if lanes else load_sorted(e, where, bits, count)
     addresses = e.vector(where)
     parts = []
     for i in range(count):
         at = e.ins(f"add <32 x i64> {addresses}, splat (i64 {i * bytes_})") if i else addresses
-        parts.append(_gather(e, at, bits))
+        parts.append(gather(e, at, bits))
     return parts
 
 
@@ -162,20 +172,10 @@ def _load_to(e: Emitter, where: Val, count: int, out: str) -> None:
     if can_sort(e, where, 32):
         load_sorted_to(e, where, 32, count, out)
         return
-    _define_gather(e, 32)
+    define_gather(e, 32)
     name = f"gather{count}to"
-    e.define(name, _gather_to(name, count))
+    e.define(name, gather_to(name, count))
     e.do(f"call void @{name}(ptr {out}, <32 x i64> {e.vector(where)}, i32 {e.mask_bits})")
-
-
-def _gather_to(name: str, count: int) -> str:
-    lines = [f"define internal void @{name}(ptr noalias %out, <32 x i64> %at, i32 %mask) noinline #0 {{"]
-    for i in range(count):
-        lines.append(f"  %a{i} = add <32 x i64> %at, splat (i64 {4 * i})")
-        lines.append(f"  %v{i} = call <32 x i32> @gather32(<32 x i64> %a{i}, i32 %mask)")
-        lines.append(f"  %p{i} = getelementptr inbounds i8, ptr %out, i64 {128 * i}")
-        lines.append(f"  store <32 x i32> %v{i}, ptr %p{i}, align 64")
-    return "\n".join([*lines, "  ret void", "}"])
 
 
 def _load_contiguous(e: Emitter, where: Val, bits: int, count: int) -> list[Val]:
@@ -206,7 +206,7 @@ def _load_contiguous(e: Emitter, where: Val, bits: int, count: int) -> list[Val]
                     ],
                 )
             )
-    whole = _concat(e, pieces, width, bits)
+    whole = concat(e, pieces, width, bits)
     if count == 1:
         return [e.varying(whole, bits)]
     parts = []
@@ -217,84 +217,6 @@ def _load_contiguous(e: Emitter, where: Val, bits: int, count: int) -> list[Val]
         picked = e.ins(f"shufflevector {wide} {whole}, {wide} poison, <32 x i32> <{index}>")
         parts.append(e.varying(picked, bits))
     return parts
-
-
-def _concat(e: Emitter, pieces: list[str], width: int, bits: int) -> str:
-    while len(pieces) > 1:
-        index = ", ".join(f"i32 {i}" for i in range(2 * width))
-        pieces = [
-            e.ins(
-                f"shufflevector <{width} x i{bits}> {a}, <{width} x i{bits}> {b}, <{2 * width} x i32> <{index}>"
-            )
-            for a, b in zip(pieces[::2], pieces[1::2], strict=True)
-        ]
-        width *= 2
-    return pieces[0]
-
-
-def _gather(e: Emitter, addresses: str, bits: int) -> Val:
-    if bits < 32:  # LLVM would write out 32 branches
-        out = e.alloca(bits * 4)
-        pointer = e.spill(e.varying(addresses, 64))
-        e.call("void", f"rt_gather{bits}", [("i32", e.active_bits()), ("ptr", out), ("ptr", pointer)])
-        return e.reload(out, bits)
-    name, ty = f"gather{bits}", f"<32 x i{bits}>"
-    _define_gather(e, bits)
-    text = f"call {ty} @{name}(<32 x i64> {addresses}, i32 {e.mask_bits})"
-    return e.varying(e.ins(text), bits)
-
-
-def _define_gather(e: Emitter, bits: int) -> None:
-    if f"gather{bits}" not in e.defined_functions:
-        e.define(f"gather{bits}", _GATHER.format(bits=bits, bytes=bits // 8, steps=_steps(bits // 8)))
-
-
-def _steps(stride: int) -> str:
-    return ", ".join(f"i64 {lane * stride}" for lane in range(32))
-
-
-# Addresses that no form describes are mostly consecutive all the same, or all one, and a gather takes ten times as long
-# as either. One function for all sites of a module: a gather in many places takes long to compile.
-_GATHER = """define internal <32 x i{bits}> @gather{bits}(<32 x i64> %at, i32 %mask) noinline #0 {{
-  %lanes = bitcast i32 %mask to <32 x i1>
-  %lane = call i32 @llvm.cttz.i32(i32 %mask, i1 true)
-  %one = extractelement <32 x i64> %at, i32 %lane
-  %wide = zext i32 %lane to i64
-  %step = mul i64 %wide, {bytes}
-  %first = sub i64 %one, %step
-  %v0 = insertelement <32 x i64> poison, i64 %first, i64 0
-  %v1 = shufflevector <32 x i64> %v0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %v2 = add <32 x i64> %v1, <{steps}>
-  %v3 = icmp ne <32 x i64> %v2, %at
-  %v4 = bitcast <32 x i1> %v3 to i32
-  %v5 = and i32 %v4, %mask
-  %v6 = icmp eq i32 %v5, 0
-  br i1 %v6, label %row, label %unlike
-row:
-  %start = inttoptr i64 %first to ptr
-  %r = call <32 x i{bits}> @llvm.masked.load.v32i{bits}.p0(
-      ptr align {bytes} %start, <32 x i1> %lanes, <32 x i{bits}> zeroinitializer)
-  ret <32 x i{bits}> %r
-unlike:
-  %u0 = insertelement <32 x i64> poison, i64 %one, i64 0
-  %u1 = shufflevector <32 x i64> %u0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %u2 = icmp ne <32 x i64> %u1, %at
-  %u3 = bitcast <32 x i1> %u2 to i32
-  %u4 = and i32 %u3, %mask
-  %u5 = icmp eq i32 %u4, 0
-  br i1 %u5, label %point, label %apart
-point:
-  %place = inttoptr i64 %one to ptr
-  %p0 = load i{bits}, ptr %place, align {bytes}
-  %p1 = insertelement <32 x i{bits}> poison, i{bits} %p0, i64 0
-  %p2 = shufflevector <32 x i{bits}> %p1, <32 x i{bits}> poison, <32 x i32> zeroinitializer
-  ret <32 x i{bits}> %p2
-apart:
-  %all = inttoptr <32 x i64> %at to <32 x ptr>
-  %g = call <32 x i{bits}> @llvm.masked.gather.v32i{bits}.v32p0(
-      <32 x ptr> align {bytes} %all, <32 x i1> %lanes, <32 x i{bits}> zeroinitializer)
-  ret <32 x i{bits}> %g
-}}"""
 
 
 # -- stores ------------------------------------------------------------------------------------------
@@ -356,7 +278,7 @@ def _store_contiguous(e: Emitter, where: Val, values: list[Val], bits: int) -> N
     whole, total = vectors[0], 32
     if count > 1:  # interleave: first concatenate, then pick
         pieces = vectors
-        whole, total = _concat(e, pieces, 32, bits), 32 * count
+        whole, total = concat(e, pieces, 32, bits), 32 * count
         index = ", ".join(f"i32 {part * 32 + lane}" for lane in range(32) for part in range(count))
         whole = e.ins(
             f"shufflevector <{total} x i{bits}> {whole}, <{total} x i{bits}> poison, <{total} x i32> <{index}>"

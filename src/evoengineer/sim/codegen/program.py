@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from evoengineer.errors import PtxError, UnsupportedError
@@ -113,23 +114,16 @@ def _address_taken(module: LinkedModule, name: str) -> bool:
 
 def symbols_of(instr: Instr) -> set[str]:
     """Names of variables and functions that an instruction mentions."""
-    found: set[str] = set()
+    return {name for arg in instr.args if not isinstance(arg, Reg) for name in _symbols(arg)}
 
-    def visit(operand: Operand) -> None:
-        match operand:
-            case Sym(name, _):
-                found.add(name)
-            case Addr(Sym(name, _), _):
-                found.add(name)
-            case Vec(items):
-                for item in items:
-                    visit(item)
-            case _:
-                pass
 
-    for arg in instr.args:
-        visit(arg)
-    return found
+def _symbols(operand: Operand) -> Iterator[str]:
+    match operand:
+        case Sym(name, _) | Addr(Sym(name, _), _):
+            yield name
+        case Vec(items):
+            for item in items:
+                yield from _symbols(item)
 
 
 def _referenced(unit: FunctionUnit, module: LinkedModule) -> set[str]:

@@ -43,7 +43,7 @@ def _slow_block(unit: FunctionUnit, index: int, counting: bool, tables: bool) ->
     e.tick(block)
     _slow_end(e, block)
     lead = ["  %lanes = bitcast i32 %mask to <32 x i1>"]
-    return function_text(f"{unit.prefix}_b{index}", "mask", e, lead), e
+    return function_text(f"{unit.prefix}_b{index}", e, ("w", "frame", "mask"), lead), e
 
 
 def _slow_end(e: Translator, block: Block) -> None:

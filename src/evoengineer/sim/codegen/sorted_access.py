@@ -1,7 +1,7 @@
 """Accesses of lanes that lie at known distances from each other, without gathers and scatters.
 
 Every element is read once and then sorted, or sorted and then written lane by lane. One function of the module for all
-sites of a kind: written out at each of them, the sorting would take long to compile.
+sites of a kind: written out at each of them, the sorting would take long to compile. Whole rows need none.
 """
 
 from __future__ import annotations
@@ -22,6 +22,47 @@ def can_sort(e: Emitter, where: Val, bits: int) -> bool:
     if form is None or e.mask is not None or e.unit.force_vectors:
         return False
     return bits in (32, 64) and max(map(abs, form.steps)) < _MOST_REACH
+
+
+def lanes_in_rows(where: Val, bytes_: int) -> int:
+    """How many lanes next to each other read consecutive elements, everywhere in the warp, if that fills a vector; so
+    do the threads of a 16-wide block that read a row of a tile. 0 if none."""
+    assert where.form is not None
+    for lanes in (16, 8):
+        rows = [where.form.steps[first : first + lanes] for first in range(0, 32, lanes)]
+        if lanes <= where.form.lanes and all(
+            step - row[0] == i * bytes_ for row in rows for i, step in enumerate(row)
+        ):
+            return lanes
+    return 0
+
+
+def load_rows(e: Emitter, where: Val, bits: int, lanes: int) -> list[Val]:
+    """An element per lane, rows of lanes at once, and each row once where several are the same."""
+    assert where.form is not None
+    loaded: dict[tuple[str, int], str] = {}
+    pieces = []
+    for first in range(0, 32, lanes):
+        base, step = where.names[first // where.form.lanes], where.form.steps[first]
+        if (base, step) not in loaded:
+            pointer = e.ins(f"inttoptr i64 {e.cast(base, where.type, 'i64', 1)} to ptr")
+            at = e.ins(f"getelementptr i8, ptr {pointer}, i64 {step}") if step else pointer
+            loaded[base, step] = e.ins(f"load <{lanes} x i{bits}>, ptr {at}, align {bits // 8}")
+        pieces.append(loaded[base, step])
+    return [e.varying(concat(e, pieces, lanes, bits), bits)]
+
+
+def concat(e: Emitter, pieces: list[str], width: int, bits: int) -> str:
+    while len(pieces) > 1:
+        index = ", ".join(f"i32 {i}" for i in range(2 * width))
+        pieces = [
+            e.ins(
+                f"shufflevector <{width} x i{bits}> {a}, <{width} x i{bits}> {b}, <{2 * width} x i32> <{index}>"
+            )
+            for a, b in zip(pieces[::2], pieces[1::2], strict=True)
+        ]
+        width *= 2
+    return pieces[0]
 
 
 def load_sorted(e: Emitter, where: Val, bits: int, count: int) -> list[Val]:

@@ -359,8 +359,10 @@ def module_text(emitters: list[tuple[str, Emitter]]) -> str:
     return "\n".join([*texts, attributes, *tail, ""])
 
 
-def function_text(name: str, third: str, e: Translator, lead: list[str]) -> str:
-    """An emitter's code as an LLVM function; `third` names its last parameter, `lead` comes first."""
+def function_text(
+    name: str, e: Translator, parameters: tuple[str, str, str], lead: Sequence[str] = ()
+) -> str:
+    """An emitter's code as an LLVM function of a warp, its register file and an i32; `lead` comes first."""
     file_bytes = e.file_vectors * runs.VECTOR_BYTES
     if file_bytes:
         e.allocas.append(f"  %file = alloca [{file_bytes} x i8], align 64")
@@ -369,12 +371,13 @@ def function_text(name: str, third: str, e: Translator, lead: list[str]) -> str:
         raise UnsupportedError(
             f"{e.unit.function.name} needs more than {limits.MOST_STACK_BYTES} bytes of stack"
         )
-    head = f"define i32 @{name}(ptr noalias %w, ptr noalias %frame, i32 %{third}) #0 {{"
+    warp, frame, third = parameters
+    head = f"define i32 @{name}(ptr noalias %{warp}, ptr noalias %{frame}, i32 %{third}) #0 {{"
     tables = []
     for table, offset in (("caches", abi.CACHES), ("totals", abi.TOTALS), ("idle", abi.IDLE)):
-        tables.append(f"  %{table}_at = getelementptr inbounds i8, ptr %w, i64 {offset}")
+        tables.append(f"  %{table}_at = getelementptr inbounds i8, ptr %{warp}, i64 {offset}")
         tables.append(f"  %{table} = load ptr, ptr %{table}_at")
-    tables.append(f"  %shared_at = getelementptr inbounds i8, ptr %w, i64 {abi.SHARED_BASE}")
+    tables.append(f"  %shared_at = getelementptr inbounds i8, ptr %{warp}, i64 {abi.SHARED_BASE}")
     tables.append("  %shared = load i64, ptr %shared_at")
     return "\n".join([head, "start:", *tables, *e.allocas, *lead, *e.lines, "}"])
 

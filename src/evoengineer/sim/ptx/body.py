@@ -30,6 +30,7 @@ _LOC = re.compile(
     r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)(?:[^\n]*inlined_at[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+))?[^\n]*$",
     re.M,
 )
+_BRACKETS = re.compile(r"[][(){}]")
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _WORD = re.compile(r"[\w:]+")
 _MOST_REGISTERS = 1 << 18  # virtual ones, of a function
@@ -360,6 +361,9 @@ def _alone_in_cluster(
 
 def _split(text: str) -> list[str]:
     """Split on commas outside brackets."""
+    if not _BRACKETS.search(text):
+        parts = [part.strip() for part in text.split(",")]
+        return parts if parts[-1] else parts[:-1]
     parts, depth, start = [], 0, 0
     for i, char in enumerate(text):
         if char in "([{":

@@ -39,7 +39,7 @@ struct Warp {
     uint32_t next_block[2];    //  96  successors, see BlockFn
     uint32_t next_mask[2];     // 104
     uint64_t clock;            // 112  simulated cycles of this warp; rt_tick and rt_clock advance it
-    uint32_t reduced;          // 120  result of the last bar.red, for block functions
+    uint32_t reduced;          // 120  result of the last bar.red
     uint32_t site;             // 124  for messages of rt_tick and of functions that are given no site
     uint32_t lane_next[32];    // 128  successor of each lane, for indirect branches
     uint64_t args;             // 256  in a called function: its parameter area, see Function
@@ -47,7 +47,8 @@ struct Warp {
     uint64_t totals;           // 272  uint64_t[]: how often this worker's warps have run each block of each function
     uint64_t idle;             // 280  the same for lanes that took no part
     uint32_t rounds;           // 288  a region that hands over: blocks that it has run
-    uint32_t reserved;         // 292
+    uint32_t entry;            // 292  of FAST, where the warp goes on when it is at rest
+    uint8_t* frame;            // 296  the kernel's register file
     // Fields past this point belong to the runtime (see WarpState in runtime.h).
 };
 
@@ -59,16 +60,19 @@ enum Next : int32_t {
     kScatter = 3,  // lane i to lane_next[i]
     kExitThread = 4,  // `exit` inside a called function: they end for good
     kJoined = 5,   // of a region: all lanes are at its join
+    kBarrier = 6,  // of FAST: the warp waits at a barrier and no other may go on (rt_barrier)
 };
 
 using BlockFn = int32_t (*)(Warp*, uint8_t* frame, uint32_t mask);
-// FAST: runs from fast entry `entry` (0 is the kernel's start). kOne/kTwo mean "go on in SLOW there".
+// FAST: runs from fast entry `entry` (0 is the kernel's start). kOne/kTwo mean "go on in SLOW there". At a barrier it
+// goes on with the warp that rt_barrier names, from that warp's own `entry`: the last one of these is who has come to an
+// end (Worker::now).
 using FastFn = int32_t (*)(Warp*, uint8_t* frame, uint32_t entry);
 
 enum BlockFlags : uint32_t {
     kBlockWarpSync = 1,   // starts with an instruction that waits for the lanes of a member mask
-    kBlockBarrier = 2,    // has a bar/barrier at its head: FAST performs it itself, for SLOW the
-                          // dispatcher does, before it calls the block's function
+    kBlockBarrier = 2,    // has a bar/barrier at its head: it is performed before the block's function is called, or
+                          // FAST at the block's entry
     kBlockExitOnly = 4,   // does nothing but ret/exit: lanes that go there are gone at once
     kBlockMemberSlot = 8, // `member` is the frame offset of uint32_t[32]; else it is the mask itself
     kBlockIdSlot = 16,    // the same for barrier_id
@@ -149,7 +153,7 @@ struct Site {
 struct Cache { uint64_t base, last; };
 
 enum LaunchFlags : uint32_t {
-    kUsesBarrier = 1,     // one fibre per warp
+    kUsesBarrier = 1,     // warps of a block wait for each other
     kOrdered = 2,         // result depends on the order of blocks (atomics with results, volatile …):
                           // one worker, blocks in ascending order
     kSpins = 4,           // may wait for other warps or blocks in a loop: rt_tick yields, often;

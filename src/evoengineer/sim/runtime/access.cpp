@@ -6,10 +6,6 @@
 
 #pragma GCC optimize("O3")
 
-namespace {
-
-// The inline bounds check of abi.h, on all lanes at once, for the first and the last element that each
-// touches.
 VECTOR_CLONES bool within(const Cache& cache, uint32_t shift, uint32_t mask, const uint64_t* addresses,
                           uint64_t to_last) {
     const uint64_t base = cache.base, last = cache.last;
@@ -22,8 +18,6 @@ VECTOR_CLONES bool within(const Cache& cache, uint32_t shift, uint32_t mask, con
     }
     return (outside & 1) == 0;
 }
-
-}  // namespace
 
 void touch(Warp* w, uint32_t site, uint32_t mask, const uint64_t* addresses, uint32_t bytes, Access access) {
     const Launch& launch = launch_of(state(w));

@@ -68,7 +68,7 @@ void check_divergence(WarpState* w, const Barrier& b) {
 }
 
 // Threads that come to barrier 0 while others wait at another place where the program has one.
-void check_place(WarpState* w, const Arrival& a, const Barrier& b) {
+__attribute__((noinline)) void check_place(WarpState* w, Arrival a, const Barrier& b) {
     const Function& kernel = w->worker->launch->functions[0];
     if (a.id || a.count || a.block >= kernel.block_count || b.block >= kernel.block_count) return;
     uint32_t here = kernel.blocks[a.block].member, there = kernel.blocks[b.block].member;
@@ -89,8 +89,7 @@ void check_place(WarpState* w, const Arrival& a, const Barrier& b) {
 void let_go(WarpState* w, uint32_t id, const Barrier& b) {
     if (w->fast_wait == id + 1) {
         w->fast_wait = 0;
-        w->fast_ones = b.ones;
-        w->fast_zeros = b.zeros;
+        w->reduced = barrier_result(w->fast_kind, b.ones, b.zeros);
     }
     for (Activation* a = w->activation; a; a = a->parent) {
         for (uint32_t i = 0; i < a->count; i++) {
@@ -104,7 +103,7 @@ void let_go(WarpState* w, uint32_t id, const Barrier& b) {
     if (w->status == WarpStatus::kWaiting) w->status = WarpStatus::kRunnable;
 }
 
-void complete(WarpState* w, uint32_t id) {
+__attribute__((noinline)) void complete(WarpState* w, uint32_t id) {
     BlockState& block = *w->block;
     Barrier& b = block.barriers[id];
     if (b.count == 0 && block.live < block.threads) check_divergence(w, b);
@@ -150,26 +149,33 @@ void begin_barriers(BlockState& block) {
     block.live = block.threads;
 }
 
-void barrier_arrive(WarpState* w, const Arrival& a) {
-    BlockState& block = *w->block;
+namespace {
+
+[[noreturn]] void fail_arrival(WarpState* w, Arrival a) {
     if (a.id >= kBarriers)
         fail(w, kIllegalInstruction, a.site, a.lanes, "barrier %u: a block has barriers 0 to 15 only", a.id);
     if (a.count % kLanes)
         fail(w, kIllegalInstruction, a.site, a.lanes, "barrier %u for %u threads: only whole warps of 32 can meet", a.id,
              a.count);
+    fail(w, kIllegalInstruction, a.site, a.lanes,
+         "barrier %u is used for %u threads here, but by others at the same time for %u "
+         "(0 stands for the whole block)", a.id, a.count, w->block->barriers[a.id].count);
+}
+
+// What lies between two turns of warps: as short as can be.
+__attribute__((always_inline)) inline void arrive(WarpState* w, Arrival a, uint32_t line) {
+    if (__builtin_expect(a.id >= kBarriers || a.count % kLanes, 0)) fail_arrival(w, a);
+    BlockState& block = *w->block;
     Barrier& b = block.barriers[a.id];
     block.used_barriers |= 1u << a.id;
-    const Function& kernel = w->worker->launch->functions[0];
-    w->barrier_line = a.block < kernel.block_count ? kernel.blocks[a.block].member : 0;
+    w->barrier_line = line;
     if (b.arrived == 0) {
         b.count = a.count;
         b.block = a.block;
         b.site = a.site;
-    } else if (b.count != a.count) {
-        fail(w, kIllegalInstruction, a.site, a.lanes,
-             "barrier %u is used for %u threads here, but by others at the same time for %u "
-             "(0 stands for the whole block)", a.id, a.count, b.count);
-    } else {
+    } else if (__builtin_expect(b.count != a.count, 0)) {
+        fail_arrival(w, a);
+    } else if (__builtin_expect(b.block != a.block, 0)) {
         check_place(w, a, b);
     }
     if (a.kind != kBarArrive) b.warps |= 1u << w->warp_index;
@@ -178,10 +184,20 @@ void barrier_arrive(WarpState* w, const Arrival& a) {
         b.ones += uint32_t(__builtin_popcount(a.predicate & a.lanes));
         b.zeros += uint32_t(__builtin_popcount(~a.predicate & a.lanes));
     }
-    if (a.count && (w->worker->launch->flags & kCheckRace)) race_barrier_arrived(w, a.id, a.lanes);
-    if (a.count) count_in(b, w, a.lanes);
-    else b.arrived += uint32_t(__builtin_popcount(a.lanes));
+    if (a.count) {
+        if (w->worker->launch->flags & kCheckRace) race_barrier_arrived(w, a.id, a.lanes);
+        count_in(b, w, a.lanes);
+    } else {
+        b.arrived += uint32_t(__builtin_popcount(a.lanes));
+    }
     complete_if_full(w, a.id);
+}
+
+}  // namespace
+
+void barrier_arrive(WarpState* w, const Arrival& a) {
+    const Function& kernel = w->worker->launch->functions[0];
+    arrive(w, a, a.block < kernel.block_count ? kernel.blocks[a.block].member : 0);
 }
 
 uint32_t barrier_result(uint32_t kind, uint32_t ones, uint32_t zeros) {
@@ -218,19 +234,33 @@ void exit_lanes(WarpState* w, uint32_t lanes, uint32_t last_block) {
     }
 }
 
-extern "C" uint32_t rt_barrier(Warp* warp, uint32_t id, uint32_t count, uint32_t kind, uint32_t predmask) {
-    WarpState* w = state(warp);
-    uint32_t at = w->next_block[0];
-    const Function& kernel = w->worker->launch->functions[0];
-    uint32_t site = at < kernel.block_count ? kernel.blocks[at].site : kNoSite;
-    if (kind != kBarArrive) {
+namespace {
+
+// Counts the whole warp in, for which FAST has come to a barrier: may it go on at once?
+inline bool pass_barrier(WarpState* w) {
+    const uint32_t at = w->next_block[0], id = w->next_mask[0];
+    const BlockInfo& info = w->worker->launch->functions[0].blocks[at];
+    w->entry = uint32_t(info.fast_entry);
+    if (info.barrier_kind != kBarArrive) {
         w->fast_wait = id + 1;
-        w->fast_block = at;
+        w->fast_kind = info.barrier_kind;
+        w->status = WarpStatus::kWaiting;
     }
-    barrier_arrive(w, {id, count, kind, w->live, predmask, at, site});
-    if (kind == kBarArrive) return 0;
-    while (w->fast_wait) leave(w, Request::kWait);
-    return barrier_result(kind, w->fast_ones, w->fast_zeros);
+    arrive(w, {id, w->next_mask[1], info.barrier_kind, w->live, w->reduced, at, info.site}, info.member);
+    return w->status != WarpStatus::kWaiting;
+}
+
+}  // namespace
+
+extern "C" Warp* rt_barrier(Warp* warp) {
+    WarpState* w = state(warp);
+    if (pass_barrier(w)) return w;
+    if (w->activation || w->worker->run->solo) return nullptr;
+    come_to_rest(w);
+    BlockState& block = *w->block;
+    WarpState* next = next_in_turn(block);
+    if (!next || next->fibre || (next->entry == 0 && next->exist != kFullMask)) return nullptr;
+    return w->worker->now = next;
 }
 
 uint32_t lanes_waiting(const WarpState* w, uint32_t id) {

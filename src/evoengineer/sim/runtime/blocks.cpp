@@ -1,4 +1,4 @@
-// Getting blocks and warps ready to run: memory, fibres, the fields that compiled code reads.
+// Getting blocks and warps ready to run: memory, the fields that compiled code reads.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -16,14 +16,6 @@ constexpr size_t kNestedFrameBytes = 8 << 20;   // for functions that kernels ca
 constexpr size_t kNestedLocalBytes = 16 << 20;
 constexpr uint64_t kSharedRoom = 256 << 10;
 
-void warp_main(void* argument) {
-    auto* w = static_cast<WarpState*>(argument);
-    for (;;) {
-        run_warp(w);
-        leave(w, Request::kFinished);
-    }
-}
-
 size_t needed_frames(const Launch& launch) {
     return launch.functions[0].frame_bytes + (launch.function_count > 1 ? kNestedFrameBytes : 0);
 }
@@ -32,24 +24,23 @@ size_t needed_locals(const Launch& launch) {
     return size_t(launch.functions[0].local_bytes) * kLanes + (launch.function_count > 1 ? kNestedLocalBytes : 0);
 }
 
-bool prepare_fibre(Fibre& fibre, const Launch& launch) {
+bool prepare_memory(WarpMemory& memory, const Launch& launch) {
     size_t frames = needed_frames(launch), locals = needed_locals(launch);
-    if (fibre.mapping && size_t(fibre.frames_end - fibre.frames) >= frames &&
-        size_t(fibre.locals_end - fibre.locals) >= locals)
+    if (memory.mapping && size_t(memory.frames_end - memory.frames) >= frames &&
+        size_t(memory.locals_end - memory.locals) >= locals)
         return true;
-    fibre_destroy(fibre);
-    return fibre_create(fibre, std::max(frames, kNestedFrameBytes), std::max(locals, kNestedLocalBytes));
+    return warp_memory_reserve(memory, std::max(frames, kNestedFrameBytes), std::max(locals, kNestedLocalBytes));
 }
 
 // Registers and local memory of the kernel itself. Later blocks find what those before them have left.
 void fill_unwritten(WarpState& w, const Launch& launch, uint64_t seed) {
     fill_noise(w.frame, launch.functions[0].frame_bytes, seed);
-    fill_local(&w, reinterpret_cast<uint64_t>(w.fibre->locals), launch.functions[0].local_bytes, ~seed);
+    fill_local(&w, reinterpret_cast<uint64_t>(w.memory->locals), launch.functions[0].local_bytes, ~seed);
 }
 
 }  // namespace
 
-// A block's worth of warps, fibres and shared memory, from the worker's pool or new.
+// A block's worth of warps and their memory, from the worker's pool or new.
 BlockState* prepare_block(Worker& k, size_t index) {
     Run& run = *k.run;
     Launch& launch = *k.launch;
@@ -57,7 +48,7 @@ BlockState* prepare_block(Worker& k, size_t index) {
         auto* fresh = new BlockState();
         fresh->warps = static_cast<WarpState*>(aligned_alloc(64, (sizeof(WarpState) * kMaxWarps + 63) / 64 * 64));
         memset(static_cast<void*>(fresh->warps), 0, sizeof(WarpState) * kMaxWarps);
-        fresh->fibres = new Fibre[kMaxWarps];
+        fresh->memories = new WarpMemory[kMaxWarps];
         k.residents.push_back(fresh);
     }
     BlockState& b = *k.residents[index];
@@ -77,10 +68,11 @@ BlockState* prepare_block(Worker& k, size_t index) {
     }
     for (uint32_t i = 0; i < (run.solo ? 1 : run.warp_count); i++) {
         WarpState& w = b.warps[i];
-        if (!prepare_fibre(b.fibres[i], launch)) return nullptr;
+        if (!prepare_memory(b.memories[i], launch)) return nullptr;
         w.worker = &k;
         w.block = &b;
-        w.fibre = &b.fibres[i];
+        w.memory = &b.memories[i];
+        w.fibre = nullptr;
         w.shared_base = reinterpret_cast<uint64_t>(b.shared);
         w.shared_bytes = launch.shared_bytes;
         w.params = reinterpret_cast<uint64_t>(launch.params);
@@ -88,10 +80,10 @@ BlockState* prepare_block(Worker& k, size_t index) {
         w.caches = reinterpret_cast<uint64_t>(k.caches.data());
         w.totals = reinterpret_cast<uint64_t>(k.totals.data());
         w.idle = reinterpret_cast<uint64_t>(k.idle.data());
-        w.frame = reinterpret_cast<uint8_t*>((reinterpret_cast<uint64_t>(w.fibre->frames) + 63) / 64 * 64);
+        w.frame = reinterpret_cast<uint8_t*>((reinterpret_cast<uint64_t>(w.memory->frames) + 63) / 64 * 64);
         w.frames_top = w.frame + (launch.functions[0].frame_bytes + 63) / 64 * 64;
-        w.local_base = reinterpret_cast<uint64_t>(w.fibre->locals);
-        w.locals_top = w.fibre->locals + size_t(launch.functions[0].local_bytes) * kLanes;
+        w.local_base = reinterpret_cast<uint64_t>(w.memory->locals);
+        w.locals_top = w.memory->locals + size_t(launch.functions[0].local_bytes) * kLanes;
         if (launch.noise) fill_unwritten(w, launch, launch.noise + index * kMaxWarps + i);
         w.warp_index = i;
         w.tids = reinterpret_cast<uint64_t>(&run.tids[size_t(i) * 3 * kLanes]);
@@ -99,12 +91,9 @@ BlockState* prepare_block(Worker& k, size_t index) {
         w.async = nullptr;
         w.args = w.results = 0;
         memcpy(w.nctaid, launch.grid, sizeof w.nctaid);
-        if (!run.solo) reset_warp(w);
     }
     return &b;
 }
-
-void reset_warp(WarpState& w) { fibre_reset(*w.fibre, warp_main, &w, w.worker->run->mxcsr); }
 
 void place_block(BlockState& b, const Launch& launch, uint64_t index) {
     b.index = index;
@@ -130,7 +119,7 @@ void begin_warp(WarpState& w, const BlockState& b, const Launch& launch) {
     memcpy(w.ctaid, b.ctaid, sizeof w.ctaid);
     w.live = w.exist;
     w.activation = nullptr;
-    w.fast_wait = 0;
+    w.entry = w.fast_wait = 0;
     w.spins = w.waited = 0;
     memset(w.bulk_groups, 0, sizeof w.bulk_groups);
     w.wait_site = kNoSite;

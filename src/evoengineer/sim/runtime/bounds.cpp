@@ -1,6 +1,7 @@
 // Bounds and alignment checks of memory accesses whose inline check missed.
 #include <cstring>
 
+#include "access.h"
 #include "dispatch.h"
 #include "scheduler.h"
 
@@ -155,6 +156,8 @@ void rt_checkv(Warp* warp, uint32_t site, uint32_t mask, const uint64_t* address
     WarpState* w = state(warp);
     const Site& s = w->worker->launch->sites[site];
     if (s.space == kLocal && all_local(w, mask, addresses, s)) return;
+    // Code that is counted has no inline check.
+    if (within(reinterpret_cast<const Cache*>(w->caches)[site], log2_of(s.align), mask, addresses, 0)) return;
     // Usually all lanes are in one allocation.
     for (uint32_t rest = mask; rest;) {
         uint32_t lane = uint32_t(__builtin_ctz(rest));

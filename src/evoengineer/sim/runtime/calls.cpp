@@ -22,14 +22,14 @@ uint64_t distance(uint64_t address, const LocalRange& r) {
 }  // namespace
 
 bool is_local(const WarpState* w, uint64_t address) {
-    auto low = reinterpret_cast<uint64_t>(w->fibre->locals), high = reinterpret_cast<uint64_t>(w->fibre->locals_end);
+    auto low = reinterpret_cast<uint64_t>(w->memory->locals), high = reinterpret_cast<uint64_t>(w->memory->locals_end);
     return address >= low && address < high;
 }
 
 bool nearest_local(const WarpState* w, uint32_t lane, uint64_t address, LocalRange* range) {
     // The kernel's own activation may be FAST and so not in the list.
     uint64_t bytes = w->worker->launch->functions[0].local_bytes;
-    *range = {reinterpret_cast<uint64_t>(w->fibre->locals) + lane * bytes, bytes};
+    *range = {reinterpret_cast<uint64_t>(w->memory->locals) + lane * bytes, bytes};
     for (const Activation* a = w->activation; a; a = a->parent) {
         LocalRange other{a->local_base + uint64_t(lane) * a->local_bytes, a->local_bytes};
         if (!range->bytes || distance(address, other) < distance(address, *range)) *range = other;
@@ -71,8 +71,8 @@ void rt_call(Warp* warp, uint32_t mask, uint32_t function, const uint8_t* args, 
     }
     size_t local_bytes = size_t(f.local_bytes) * kLanes, args_bytes = size_t(f.param_bytes) * kLanes;
     auto* here = static_cast<uint8_t*>(__builtin_frame_address(0));
-    if (here < w->fibre->stack_low + kStackReserve || f.frame_bytes > size_t(w->fibre->frames_end - w->frames_top) ||
-        local_bytes + args_bytes + 512 > size_t(w->fibre->locals_end - w->locals_top))
+    if (here < w->worker->running->stack_low + kStackReserve || f.frame_bytes > size_t(w->memory->frames_end - w->frames_top) ||
+        local_bytes + args_bytes + 512 > size_t(w->memory->locals_end - w->locals_top))
         fail(w, kStackOverflow, site, mask, "calls are nested too deeply: recursion without an end?");
 
     uint64_t caller_local = w->local_base, caller_args = w->args, caller_results = w->results;

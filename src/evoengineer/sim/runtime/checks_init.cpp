@@ -59,9 +59,9 @@ struct Shadows {
 
     explicit Shadows(WarpState* w)
         : shared_base(w->shared_base), shared_bytes(w->shared_bytes),
-          local_base(reinterpret_cast<uint64_t>(w->fibre->locals)),
-          local_bytes(uint64_t(w->fibre->locals_end - w->fibre->locals)),
-          shared(w->block->races->defined.data()), local(w->fibre->local_shadow) {}
+          local_base(reinterpret_cast<uint64_t>(w->memory->locals)),
+          local_bytes(uint64_t(w->memory->locals_end - w->memory->locals)),
+          shared(w->block->races->defined.data()), local(w->memory->local_shadow) {}
 
     // Null where everything counts as defined.
     uint8_t* at(uint64_t address) const {
@@ -166,7 +166,7 @@ void begin_init_checks(RaceState& r, uint64_t shared_bytes) {
 
 void begin_local_checks(WarpState* w, uint64_t base, uint64_t bytes, bool defined) {
     if (!bytes) return;
-    fibre_need_shadow(*w->fibre);
+    warp_memory_need_shadow(*w->memory);
     if (uint8_t* shadow = Shadows(w).at(base)) memset(shadow, defined ? 0xff : 0, bytes);
     charge_filling(w, bytes);
 }

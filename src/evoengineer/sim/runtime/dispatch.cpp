@@ -367,7 +367,8 @@ void from_fast(WarpState* w, Activation& a, int32_t next) {
     }
 }
 
-void dispatch(WarpState* w, Activation& a) {
+// Runs lanes until all have left the function; false: FAST, which had the whole warp, has come to a barrier.
+bool dispatch(WarpState* w, Activation& a) {
     const Function& f = *a.function_info;
     FastFn fast = a.function == 0 && !w->block->counted ? f.fast : nullptr;
     bool races = w->worker->launch->flags & kCheckRace;
@@ -389,14 +390,14 @@ void dispatch(WarpState* w, Activation& a) {
         const bool before_barrier = is_before_barrier(a, g);
         if (g.status == GroupStatus::kReleased)
             w->reduced = barrier_result(info.barrier_kind, g.ones, g.zeros);
-        // FAST goes on after the barrier (the kernel's start, entry 0, apart: that is in front of it).
-        const bool passed = !(info.flags & kBlockBarrier) || (!before_barrier && info.fast_entry > 0);
         // FAST has no form for a member mask that is not the full one and would hand the warp straight back.
         const bool whole = !(info.flags & kBlockMemberSlot) || slot(a, info.member)[0] == kFullMask;
-        if (fast && passed && whole && block != a.given_up && lanes == kFullMask && info.fast_entry >= 0 && w->live == kFullMask &&
+        if (fast && !before_barrier && whole && block != a.given_up && lanes == kFullMask && info.fast_entry >= 0 && w->live == kFullMask &&
             back_to_fast(w, a, info, block)) {
             a.count = 0;
-            from_fast(w, a, fast(w, a.frame, uint32_t(info.fast_entry)));
+            const int32_t next = fast(w, a.frame, uint32_t(info.fast_entry));
+            if (next == kBarrier) return false;
+            from_fast(w, a, next);
             continue;
         }
         if (races && (info.flags & kBlockWarpSync) && !(info.flags & kBlockMeeting)) rt_warp_synced(w, lanes);
@@ -410,6 +411,7 @@ void dispatch(WarpState* w, Activation& a) {
         if (run.probing && !(info.flags & kBlockWaits)) run.moved = true;
         run_block(w, a, block, lanes);
     }
+    return true;
 }
 
 }  // namespace
@@ -437,14 +439,16 @@ void enter_function(WarpState* w, Activation& a, uint32_t lanes) {
 }
 
 // Out of line: FAST alone needs no Activation.
-static __attribute__((noinline)) void run_slow(WarpState* w, int32_t fast_next) {
+// False: the warp waits at a barrier.
+static __attribute__((noinline)) bool run_slow(WarpState* w, int32_t fast_next) {
     Activation a;
     start_activation(a, w, 0, w->frame);
     w->activation = &a;
     if (fast_next < 0) go_to(w, a, 0, w->live, kNoBlock);
     else from_fast(w, a, fast_next);
-    dispatch(w, a);
+    const bool ended = dispatch(w, a);
     w->activation = nullptr;
+    return ended;
 }
 
 extern "C" int32_t rt_region(Warp* warp, uint8_t* frame, uint32_t branch, uint32_t taken) {
@@ -460,15 +464,20 @@ extern "C" int32_t rt_region(Warp* warp, uint8_t* frame, uint32_t branch, uint32
     return fn(w, frame, taken);
 }
 
-void run_warp(WarpState* w) {
-    const Function& kernel = w->worker->launch->functions[0];
-    if (w->exist == kFullMask && kernel.fast && !w->block->counted) {
-        int32_t next = kernel.fast(w, w->frame, 0);
+bool run_warp(WarpState* w) {
+    Worker& k = *w->worker;
+    const Function& kernel = k.launch->functions[0];
+    k.now = w;
+    if (w->entry || (w->exist == kFullMask && kernel.fast && !w->block->counted)) {
+        int32_t next = kernel.fast(w, w->frame, w->entry);
+        w = k.now;
+        if (next == kBarrier) return false;
         if (__builtin_expect(next == kExit, 1)) exit_lanes(w, w->live, w->next_block[0]);
-        else run_slow(w, next);
-    } else {
-        run_slow(w, -1);
+        else if (!run_slow(w, next)) return false;
+    } else if (!run_slow(w, -1)) {
+        return false;
     }
     if (__builtin_expect(w->async != nullptr, 0) && rt_async_finish) rt_async_finish(w);
     if (__builtin_expect(w->block->bulk != nullptr, 0)) bulk_finish(w);
+    return true;
 }

@@ -1,4 +1,4 @@
-// Fibres: mapping their memory and switching between them (x86-64, System V).
+// Fibres: mapping their stacks and switching between them (x86-64, System V).
 #include "fibre.h"
 
 #include <sys/mman.h>
@@ -14,8 +14,6 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kStackBytes = 8u << 20;
-
-size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 // What a switch leaves on a stack, lowest address first.
 struct Saved {
@@ -57,43 +55,22 @@ fibre_start:
 
 extern "C" void fibre_start();
 
-bool fibre_create(Fibre& fibre, size_t frame_bytes, size_t local_bytes) {
-    // Equal offsets within pages would make the warps of a block compete for the same cache sets.
+bool fibre_create(Fibre& fibre) {
+    // Equal offsets within pages would make the stacks of a block compete for the same cache sets.
     static std::atomic<uint32_t> created{0};
     size_t colour = created.fetch_add(1) % 12 * 320;
-    size_t frames = whole_pages(frame_bytes + kPage);
-    size_t locals = whole_pages(local_bytes);
-    size_t bytes = kPage + kStackBytes + frames + locals;
-    void* mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+    void* mapping = mmap(nullptr, kPage + kStackBytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return false;
-    madvise(mapping, bytes, MADV_NOHUGEPAGE);  // a huge page per stack would waste gigabytes
+    madvise(mapping, kPage + kStackBytes, MADV_NOHUGEPAGE);  // a huge page per stack would waste gigabytes
     if (mprotect(mapping, kPage, PROT_NONE) != 0) {
-        munmap(mapping, bytes);
+        munmap(mapping, kPage + kStackBytes);
         return false;
     }
     fibre.mapping = static_cast<uint8_t*>(mapping);
-    fibre.mapping_bytes = bytes;
     fibre.stack_low = fibre.mapping + kPage;
     fibre.stack_top = fibre.stack_low + kStackBytes - colour;
-    fibre.frames = fibre.stack_low + kStackBytes + colour;
-    fibre.frames_end = fibre.stack_low + kStackBytes + frames;
-    fibre.locals = fibre.frames_end;
-    fibre.locals_end = fibre.locals + locals;
     return true;
-}
-
-void fibre_destroy(Fibre& fibre) {
-    if (fibre.local_shadow) munmap(fibre.local_shadow, size_t(fibre.locals_end - fibre.locals));
-    if (fibre.mapping) munmap(fibre.mapping, fibre.mapping_bytes);
-    fibre = Fibre();
-}
-
-void fibre_need_shadow(Fibre& fibre) {
-    if (fibre.local_shadow || fibre.locals == fibre.locals_end) return;
-    void* mapping = mmap(nullptr, size_t(fibre.locals_end - fibre.locals), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping != MAP_FAILED) fibre.local_shadow = static_cast<uint8_t*>(mapping);
 }
 
 void fibre_reset(Fibre& fibre, void (*entry)(void*), void* argument, uint32_t mxcsr) {

@@ -73,7 +73,9 @@ void leave(WarpState* w, Request request) {
     Worker& k = *w->worker;
     k.request = request;
     if (request == Request::kWait) w->status = WarpStatus::kWaiting;
+    w->fibre = k.running;
     fibre_leave(&w->fibre->sp, k.native_sp);
+    k.now = w;
 }
 
 void on_native_stack(WarpState* w, void (*service)(Worker&, void*), void* argument) {

@@ -17,7 +17,10 @@ from evoengineer.sim.runtime import structs
 from evoengineer.toolchain import native_build
 
 RUNTIME_SOURCES = Path(__file__).parent
-RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-Wall", "-pthread", "-fno-math-errno", "-ffp-contract=off")
+RUNTIME_FLAGS = (
+    *("-std=c++17", "-O2", "-fPIC", "-Wall", "-pthread", "-fno-math-errno", "-ffp-contract=off"),
+    *("-fno-semantic-interposition", "-fno-tree-slp-vectorize", "-mpopcnt"),
+)
 DEVICE_ARENA, DEVICE_ARENA_BYTES = 0x300000000000, 96 << 30
 HOST_ARENA, HOST_ARENA_BYTES = 0x200000000000, 64 << 30
 STAGING_BYTES = 64 << 20

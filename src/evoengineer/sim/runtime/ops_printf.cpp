@@ -16,9 +16,9 @@ uint64_t readable(const void* context, uint64_t address) {
     const WarpState* warp = static_cast<const WarpState*>(context);
     if (address - warp->shared_base < warp->shared_bytes)
         return warp->shared_base + warp->shared_bytes - address;
-    if (warp->fibre) {
-        uint64_t locals = reinterpret_cast<uint64_t>(warp->fibre->locals);
-        uint64_t end = reinterpret_cast<uint64_t>(warp->fibre->locals_end);
+    if (warp->memory) {
+        uint64_t locals = reinterpret_cast<uint64_t>(warp->memory->locals);
+        uint64_t end = reinterpret_cast<uint64_t>(warp->memory->locals_end);
         if (address >= locals && address < end) return end - address;
     }
     Allocation found;

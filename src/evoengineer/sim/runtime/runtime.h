@@ -1,12 +1,14 @@
 // What the files of the runtime share: the state of warps, blocks and workers of a launch.
 //
 // Compiled code sees only `Warp` (abi.h); every Warp* that reaches an rt_ function is a WarpState*.
-// A launch is run by workers (host threads). A worker holds one or more resident blocks; a warp runs
-// on a fibre of its own if it may have to wait, else all warps of a worker share one fibre.
+// A launch is run by workers (host threads). A worker holds one or more resident blocks. Their warps take turns on
+// one fibre as long as they stop at barriers in FAST: all that they are is in memory then. A warp that has to wait in
+// the middle of anything else keeps the fibre, and the others go on with another one.
 #pragma once
 #include "abi.h"
 #include "fibre.h"
 #include "memory.h"
+#include "warp_memory.h"
 
 struct Activation;
 struct Counted;
@@ -26,17 +28,16 @@ struct WarpState : Warp {
     Worker* worker;
     BlockState* block;
     Activation* activation;    // innermost SLOW activation; null if FAST has not left yet
-    Fibre* fibre;
-    uint8_t* frame;            // the kernel's register file
-    uint8_t* frames_top;       // free part of the fibre's frame area
-    uint8_t* locals_top;       // free part of the fibre's local area
+    Fibre* fibre;              // that it is in the middle of something on; null: it is at rest
+    WarpMemory* memory;
+    uint8_t* frames_top;       // free part of the frame area
+    uint8_t* locals_top;       // free part of the local area
     int64_t ticks_given;       // what `ticks` was set to at the last rt_tick
     uint64_t counted_time;     // of a sampled block's warp: instructions so far (count.h)
     uint32_t bulk_groups[kLanes];  // ops_bulk.cpp: groups that each lane has committed
     void* async;               // ops_async.cpp: copies under way; rt_async_finish gets rid of it
     uint32_t fast_wait;        // barrier that FAST waits at + 1, 0 = none
-    uint32_t fast_block;       // the block it was in then
-    uint32_t fast_ones, fast_zeros;  // what that barrier collected
+    uint32_t fast_kind;        // of that barrier (BarrierKind)
     struct Exchange* exchange; // exchange.cpp: an operation that lanes elsewhere take part in
     uint32_t barrier_line;     // of the barrier it came to last (BlockInfo::member), 0 = none
     uint32_t spins;            // slices in a row that ended in rt_tick or rt_yield
@@ -70,6 +71,7 @@ struct BlockState {
     uint32_t threads;          // that exist
     uint32_t live;             // threads that have not exited
     uint32_t running;          // warps that are not done
+    uint32_t turn;             // of the warps in turn, the one that runs, or is to run next
     uint32_t used_barriers;    // bit set of barriers to reset before the next block
     uint32_t exit_marks;
     void* bulk;                // ops_bulk.cpp: copies that nobody has waited for yet
@@ -78,12 +80,15 @@ struct BlockState {
     uint8_t* shared;
     uint64_t shared_room;      // bytes mapped there
     WarpState* warps;
-    Fibre* fibres;
+    WarpMemory* memories;
     RaceState* races;          // checks.cpp
     Counted* counted;          // count.h; null unless the block is sampled
     Barrier barriers[kBarriers];
     ExitMark exits[kExitMarks];
 };
+
+// May it run?
+inline bool can_run(const WarpState& w) { return w.status != WarpStatus::kWaiting && w.status != WarpStatus::kDone; }
 
 inline WarpState* state(Warp* w) { return static_cast<WarpState*>(w); }
 
@@ -130,8 +135,8 @@ void rt_fenced(Warp*, uint32_t mask, uint32_t whole_card);
 void rt_undefined_load(Warp*, uint32_t site, uint32_t mask, const uint64_t* addresses, uint8_t* out,
                        uint32_t element, uint32_t count);                      // checks_init.cpp
 void rt_undefined_used(Warp*, uint32_t site, uint32_t lanes, uint32_t use, const uint32_t* sites, uint32_t count);
+Warp* rt_barrier(Warp*);                                                      // barrier.cpp
 int32_t rt_region(Warp*, uint8_t* frame, uint32_t branch, uint32_t taken);      // dispatch.cpp
-uint32_t rt_barrier(Warp*, uint32_t id, uint32_t count, uint32_t kind, uint32_t predmask);
 void rt_call(Warp*, uint32_t mask, uint32_t function, const uint8_t* args, uint8_t* results,
              uint32_t site);                                                   // dispatch.cpp
 void rt_call_indirect(Warp*, uint32_t mask, const uint64_t* targets, const uint8_t* args,

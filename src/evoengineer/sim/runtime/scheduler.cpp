@@ -1,4 +1,4 @@
-// A worker's part of a launch: runs blocks of the grid, the warps of a block on fibres.
+// A worker's part of a launch: runs blocks of the grid, their warps in turn.
 //
 // Blocks are handed out in ascending order of their place: their index, or counted from the end of the grid (kReversed).
 // When a block fails, blocks before it still finish, so that the error reported is that of the first block in that
@@ -15,13 +15,38 @@
 
 namespace {
 
-void resume(Worker& k, Fibre& fibre) {
+void resume(Worker& k, Fibre* fibre) {
+    k.running = fibre;
     for (;;) {
-        fibre_enter(&k.native_sp, fibre.sp);
+        fibre_enter(&k.native_sp, fibre->sp);
         if (k.request != Request::kService) return;
         k.service(k, k.service_argument);
     }
 }
+
+// A fibre for entry(argument); null when the system refuses.
+Fibre* take_fibre(Worker& k, void (*entry)(void*), void* argument) {
+    Fibre* fibre;
+    if (!k.free_fibres.empty()) {
+        fibre = k.free_fibres.back();
+        k.free_fibres.pop_back();
+    } else {
+        fibre = new Fibre();
+        if (!fibre_create(*fibre)) {
+            delete fibre;
+            return nullptr;
+        }
+    }
+    fibre_reset(*fibre, entry, argument, k.run->mxcsr);
+    return fibre;
+}
+
+// A warp's fibre is not needed any more, whatever it was doing.
+void drop_fibre(Worker& k, WarpState& w) {
+    if (w.fibre) k.free_fibres.push_back(w.fibre);
+    w.fibre = nullptr;
+}
+
 
 // Keeps the record of the lowest block that failed.
 void keep_record(Worker& k, uint64_t block) {
@@ -78,7 +103,7 @@ void solo_main(void* argument) {
                 w->tids = reinterpret_cast<uint64_t>(&run.tids[size_t(i) * 3 * kLanes]);
                 w->exist = run.exist[i];
                 begin_warp(*w, b, launch);
-                run_warp(w);
+                if (!run_warp(w)) leave(w, Request::kWait);
             }
             account_block(k, b);
             if (past_limit(run)) fail_limit(w);
@@ -86,15 +111,16 @@ void solo_main(void* argument) {
             if (launch.sample_count || (launch.flags & (kReversed | kSampledOnly)) || ++b.ctaid[0] == launch.grid[0]) place_block(b, launch, b.index);
         }
     }
-    leave(w, Request::kFinished);
+    leave(w, Request::kTurns);
     abort();
 }
 
 void run_solo(Worker& k) {
     BlockState* b = prepare_block(k, 0);
-    if (!b) return out_of_fibres(k);
-    fibre_reset(b->fibres[0], solo_main, &b->warps[0], k.run->mxcsr);
-    resume(k, b->fibres[0]);
+    Fibre* fibre = b ? take_fibre(k, solo_main, &b->warps[0]) : nullptr;
+    if (!fibre) return out_of_fibres(k);
+    resume(k, fibre);
+    drop_fibre(k, b->warps[0]);
     if (k.request == Request::kWait) {  // the block's only warp waits
         describe_deadlock(*b);
         k.request = Request::kFailed;
@@ -102,7 +128,7 @@ void run_solo(Worker& k) {
     if (k.request == Request::kFailed) keep_record(k, b->index);
 }
 
-// --- warps that wait: one fibre each ---
+// --- warps that wait for each other ---
 
 // Makes the next block of the grid resident; false if there is none.
 bool admit(Worker& k) {
@@ -131,27 +157,60 @@ bool admit(Worker& k) {
 
 enum class Slice { kNothing, kSpun, kProgress, kFailed };
 
+constexpr uint32_t kMostRounds = 32;  // of turns, before the worker looks at the time
+
+// What fibres run: warps of a block that are at rest, in turn. One that has to wait in the middle of something leaves
+// the fibre; whoever resumes it then makes this fibre go on from there.
+void run_turns(void* argument) {
+    BlockState& b = *static_cast<BlockState*>(argument);
+    Worker& k = *b.worker;
+    const bool alone = k.active.size() == 1 && !k.run->spins && !(k.launch->flags & kRehearsal);
+    for (uint32_t rounds = alone ? kMostRounds : 1;;) {
+        WarpState* w = next_in_turn(b);
+        if (!w && --rounds) {
+            b.turn = 0;
+            w = next_in_turn(b);
+        }
+        if (!w || w->fibre) break;
+        const bool ended = run_warp(w);
+        come_to_rest(k.now);
+        if (!ended) continue;
+        k.now->status = WarpStatus::kDone;
+        b.running--;
+    }
+    k.request = Request::kTurns;
+    fibre_leave(&k.running->sp, k.native_sp);
+    abort();
+}
+
 // Gives every warp of the block that can run a turn.
 Slice run_slice(Worker& k, BlockState& b) {
     Slice result = Slice::kNothing;
-    for (uint32_t turn = 0; turn < b.warp_count; turn++) {
-        WarpState& w = b.warps[k.launch->flags & kReversed ? b.warp_count - 1 - turn : turn];
-        if (w.status == WarpStatus::kWaiting || w.status == WarpStatus::kDone) continue;
-        resume(k, *w.fibre);
+    b.turn = 0;
+    while (WarpState* w = next_in_turn(b)) {
+        Fibre* fibre = w->fibre;
+        if (!fibre) fibre = take_fibre(k, run_turns, &b);
+        if (!fibre) {
+            out_of_fibres(k);
+            return Slice::kFailed;
+        }
+        resume(k, fibre);
+        if (k.request == Request::kTurns) {
+            k.free_fibres.push_back(fibre);
+            result = Slice::kProgress;
+            continue;
+        }
+        w = k.now;
+        b.turn++;
         switch (k.request) {
-            case Request::kFinished:
-                w.status = WarpStatus::kDone;
-                b.running--;
-                result = Slice::kProgress;
-                break;
             case Request::kFailed:
                 return Slice::kFailed;
             case Request::kWait:
-                w.spins = w.waited = 0;
+                w->spins = w->waited = 0;
                 result = Slice::kProgress;
                 break;
             default:
-                w.status = WarpStatus::kSpinning;
+                w->status = WarpStatus::kSpinning;
                 if (result == Slice::kNothing) result = Slice::kSpun;
                 break;
         }
@@ -159,7 +218,7 @@ Slice run_slice(Worker& k, BlockState& b) {
     return result;
 }
 
-// Drops a resident block; its warps' fibres may be in the middle of anything.
+// Drops a resident block; its warps may be in the middle of anything.
 void retire(Worker& k, size_t position, bool abandoned) {
     BlockState* b = k.active[position];
     k.active.erase(k.active.begin() + long(position));
@@ -168,7 +227,7 @@ void retire(Worker& k, size_t position, bool abandoned) {
         for (uint32_t i = 0; i < b->warp_count; i++) {
             WarpState& w = b->warps[i];
             if (w.async && rt_async_finish) rt_async_finish(&w);
-            reset_warp(w);
+            drop_fibre(k, w);
         }
     }
     k.free_blocks.push_back(b);

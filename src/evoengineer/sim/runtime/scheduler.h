@@ -37,7 +37,11 @@ struct Run {
 };
 
 // Why a fibre handed control back to its worker.
-enum class Request : uint8_t { kFinished, kFailed, kYield, kWait, kService };
+enum class Request : uint8_t {
+    kTurns,    // it has nothing to do: the warp whose turn it is has a fibre of its own, or all have had their turn
+    kFailed, kYield, kWait,  // the warp that runs has failed, lets others run, waits
+    kService,
+};
 
 struct Backoff {
     uint16_t skip;   // attempts to leave out
@@ -51,7 +55,10 @@ struct Worker {
     Run* run = nullptr;
     Launch* launch = nullptr;
     void* native_sp = nullptr;      // the thread's own stack while a fibre runs
-    Request request = Request::kFinished;
+    Request request = Request::kTurns;
+    Fibre* running = nullptr;       // the fibre that runs, or ran last
+    WarpState* now = nullptr;       // the warp that runs, or ran last
+    std::vector<Fibre*> free_fibres;
     void (*service)(Worker&, void*) = nullptr;  // to be called on the thread's own stack
     void* service_argument = nullptr;
     ErrorRecord record;             // of the warp that failed last
@@ -79,12 +86,11 @@ void work(Worker& k, Run& run);  // scheduler.cpp
 
 // blocks.cpp
 BlockState* prepare_block(Worker& k, size_t index);  // for the launch; null when memory is refused
-void reset_warp(WarpState& w);                       // whatever its fibre was doing
 void place_block(BlockState& b, const Launch& launch, uint64_t index);
 void begin_block(BlockState& b, const Launch& launch);
 void begin_warp(WarpState& w, const BlockState& b, const Launch& launch);
 
-// Leaves the warp's fibre; returns when the worker resumes it (never after kFailed).
+// Leaves the fibre, which is the warp's own from now on; returns when the worker resumes it (never after kFailed).
 void leave(WarpState* w, Request request);
 // Runs `service` on the worker's own stack, which has room for anything and default arithmetic.
 void on_native_stack(WarpState* w, void (*service)(Worker&, void*), void* argument);
@@ -96,8 +102,24 @@ void describe_access(WarpState* w, uint32_t code, uint32_t site, uint32_t lanes,
                      Access access);
 void describe_text(WarpState* w, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-// dispatch.cpp
-void run_warp(WarpState* w);
+// The next warp of the block that can run in this turn of all; null if there is none.
+inline WarpState* next_in_turn(BlockState& b) {
+    for (; b.turn < b.warp_count; b.turn++) {
+        WarpState* w = &b.warps[b.worker->launch->flags & kReversed ? b.warp_count - 1 - b.turn : b.turn];
+        if (can_run(*w)) return w;
+    }
+    return nullptr;
+}
+
+// The warp needs its fibre no longer: all that it is is in memory.
+inline void come_to_rest(WarpState* w) {
+    w->fibre = nullptr;
+    w->spins = w->waited = 0;
+}
+
+// dispatch.cpp: runs the warp, from its start or from where it rests, and in FAST those that follow it in turn, until
+// one of them, Worker::now, has ended; false: until it waits at a barrier and no other can go on in FAST.
+bool run_warp(WarpState* w);
 
 // barrier.cpp
 struct Arrival {
