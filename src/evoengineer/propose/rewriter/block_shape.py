@@ -98,6 +98,9 @@ def _axes(kernel: Kernel) -> frozenset[str]:
     if _SHARING.search(body):
         raise NotUnderstood("threads that share something")
     found: dict[str, str] = {}
+    whole: set[str] = (
+        set()
+    )  # axes along which an index is the number of a block: these are not shared out otherwise
     for node in walk(kernel.body):
         if node.type == "init_declarator":
             position = axis_of(field(node, "value"))
@@ -105,7 +108,10 @@ def _axes(kernel: Kernel) -> frozenset[str]:
                 axis, alone = position
                 if not alone and f"blockDim.{axis}" not in text(field(node, "value")):
                     raise NotUnderstood("a size of the block that is written out")
-                found[text(field(node, "declarator"))] = axis
+                if alone:
+                    whole.add(axis)
+                else:
+                    found[text(field(node, "declarator"))] = axis
     positions = sum(
         node.type == "field_expression" and text(node).split(".")[0] in ("threadIdx", "blockIdx", "blockDim")
         for node in walk(kernel.body)
@@ -132,4 +138,6 @@ def _axes(kernel: Kernel) -> frozenset[str]:
     indexed = {axis for name, axis in found.items() if axis != "z"}
     if indexed - axes or "x" not in axes:
         raise NotUnderstood("an index that is not tested")
+    if axes & whole:
+        raise NotUnderstood("blocks that are counted in two ways")
     return frozenset(axes)

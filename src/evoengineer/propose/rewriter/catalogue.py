@@ -8,6 +8,7 @@ from evoengineer.propose.rewriter.block_size import BlockSize
 from evoengineer.propose.rewriter.change import Rewrite
 from evoengineer.propose.rewriter.collected import Collected
 from evoengineer.propose.rewriter.fast_math import FastMath
+from evoengineer.propose.rewriter.fusing import Fusing
 from evoengineer.propose.rewriter.grid_size import GridSize
 from evoengineer.propose.rewriter.grouped_launch import GroupedLaunch
 from evoengineer.propose.rewriter.keep_row import KeepRow
@@ -23,6 +24,7 @@ from evoengineer.propose.rewriter.unroll import Unroll, UnrollAll
 from evoengineer.propose.rewriter.warp_per_row import WarpPerRow
 
 REWRITES: tuple[Rewrite, ...] = (
+    Fusing(),
     Tiling(),
     RowSplit(),
     KeepRow(),

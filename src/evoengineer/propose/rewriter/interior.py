@@ -60,8 +60,7 @@ class Interior:
                 for term, holds in _terms(condition, holds=not form.startswith("!"))
                 for test in self._corners(term, holds, ranges, widening)
             ]
-        except NotUnderstood as e:
-            print("REFUSED", e)
+        except NotUnderstood:
             return False
         self.tests |= dict.fromkeys(tests)
         return True
