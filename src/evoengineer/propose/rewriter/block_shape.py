@@ -9,7 +9,7 @@ against a bound, and threads share nothing; then it does not matter which block 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -33,6 +33,7 @@ _PLANES = (
     (16, 8),
     (32, 32),
 )
+_MOST_WITH_ARRAYS = 256  # threads: larger blocks do not start where each takes many registers
 _SHARING = re.compile(
     r"__shared__|__sync|__shfl|__ballot|atomic|__activemask|cooperative_groups|gridDim|asm\b"
 )
@@ -63,7 +64,9 @@ class BlockShape:
                 continue
             present = dimensions(launch.block)
             name = fresh_name(source, f"{kernel.name}_shape")
-            shapes = _PLANES if "y" in axes else _LINES
+            shapes: Sequence[tuple[int, int]] = _PLANES if "y" in axes else _LINES
+            if any(node.type == "array_declarator" for node in walk(kernel.body)):
+                shapes = [(x, y) for x, y in shapes if x * y <= _MOST_WITH_ARRAYS]
             further = "".join(f", {text(each)}" for each in launch.further)
             arguments = ", ".join(text(each) for each in launch.arguments)
             across, along = f"{name.upper()}_BLOCK_X", f"{name.upper()}_BLOCK_Y"

@@ -17,6 +17,7 @@ from evoengineer.propose.rewriter.restrict import Restrict
 from evoengineer.propose.rewriter.row_split import RowSplit
 from evoengineer.propose.rewriter.settings import Settings
 from evoengineer.propose.rewriter.shared_sum import SharedSum
+from evoengineer.propose.rewriter.short_rows import ShortRows
 from evoengineer.propose.rewriter.shuffle_scan import ShuffleScan
 from evoengineer.propose.rewriter.shuffle_tail import ShuffleTail
 from evoengineer.propose.rewriter.tiling import Tiling
@@ -28,6 +29,7 @@ REWRITES: tuple[Rewrite, ...] = (
     Tiling(),
     RowSplit(),
     KeepRow(),
+    ShortRows(),
     WarpPerRow(),
     SharedSum(),
     BlockScan(),
