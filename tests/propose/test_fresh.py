@@ -33,6 +33,7 @@ pytest.importorskip("torch")
 
 from tests.propose.corpus import Specimen
 from tests.propose.fresh import FRESH
+from tests.propose.unseen import drawn
 
 FOUND = {each.name: each for each in FRESH}
 SQUARE = ("a: float32 tensor [512, 512]", "b: float32 tensor [512, 512]")
@@ -115,6 +116,71 @@ def test_what_is_written_in_between_is_not_read_later() -> None:
         "auto s = torch::empty_like(x);", "auto s = x;"
     )
     assert "t computed where needed" not in [each.what for each in changes(Fusing(), specimen, source=source)]
+
+
+IN_PLACE = """__global__ void product(const float* a, const float* b, float* c, int m, int n, int k) {
+  int col = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (row < m && col < n) {
+    float s = 0.f;
+    for (int i = 0; i < k; ++i) s += a[row * k + i] * b[i * n + col];
+    c[row * n + col] = s;
+  }
+}
+__global__ void leaky(float* c, const float* bias, int total, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < total) {
+    float v = c[i] * 0.5f + bias[i % n];
+    c[i] = v > 0.f ? v : 0.1f * v;
+  }
+}
+"""
+IN_PLACE_HOST = """torch::Tensor forward(torch::Tensor a, torch::Tensor b, torch::Tensor bias) {
+  int m = a.size(0), k = a.size(1), n = b.size(1);
+  auto c = torch::empty({m, n}, a.options());
+  dim3 block(16, 16), grid((n + 15) / 16, (m + 15) / 16);
+  product<<<grid, block>>>(a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>(), m, n, k);
+  int total = m * n;
+  leaky<<<(total + 255) / 256, 256>>>(c.data_ptr<float>(), bias.data_ptr<float>(), total, n);
+  return c;
+}"""
+CHANGED_IN_PLACE = Specimen(
+    "changed_in_place",
+    IN_PLACE,
+    IN_PLACE_HOST,
+    "a, b, bias: torch.nn.functional.leaky_relu((a @ b) * 0.5 + bias, 0.1)",
+    drawn(a="case.n, 8", b="8, case.n", bias="case.n"),
+    (1, 5, 33),
+    64,
+)
+
+
+def test_a_kernel_that_changes_a_tensor_in_place_becomes_a_part_of_the_one_before() -> None:
+    found = changes(Fusing(), CHANGED_IN_PLACE)[0].source
+    assert "product_then_leaky<<<" in found
+    verdict = evoengineer.judge(found, CHANGED_IN_PLACE.problem)
+    assert verdict.outcome == "valid", verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("c[i] * 0.5f", "c[i ^ 1] * 0.5f"),  # another output's element
+        ("c[row * n + col] = s;", "c[col * m + row] = s;"),  # numbered otherwise
+        ("  int total = m * n;", "  a = a + 1;\n  int total = m * n;"),  # something in between
+        ("c[row * n + col] = s;", "c[row * n + col] += s;"),
+    ],
+)
+def test_a_kernel_that_does_more_than_that_stays(old: str, new: str) -> None:
+    source = CHANGED_IN_PLACE.source.replace(old, new)
+    assert source != CHANGED_IN_PLACE.source
+    assert not changes(Fusing(), CHANGED_IN_PLACE, source=source)
+
+
+def test_fusing_comes_first() -> None:
+    source = FOUND["swish_chain"].source
+    for seed in range(4):
+        request = Request("run", 1, "", "", "p", 0, seed, (source,), source, device="sim:rtx4090")
+        assert "fuse:" in Rewriter().propose(request).text
 
 
 def test_rewrites_that_start_afresh_start_from_what_fusing_has_made() -> None:

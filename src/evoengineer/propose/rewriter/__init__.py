@@ -184,7 +184,10 @@ class Rewriter:
 
     def _order(self, tried: Sequence[Tried], asked: Asked, random: Random) -> list[Rewrite]:
         if self.bandit:
-            return ranked(self.rewrites, tried, asked.bottlenecks, random)
+            order = ranked(self.rewrites, tried, asked.bottlenecks, random)
+            if not any(each.name.startswith(f"{FUSE}:") for each in tried):
+                order.sort(key=lambda each: each.name != FUSE)  # the others then do theirs to fewer kernels
+            return order
         return random.sample(self.rewrites, len(self.rewrites))
 
 

@@ -5,22 +5,25 @@
 
 What the first kernel stores is written and read again otherwise, and a launch is saved. Only a tensor that the host
 makes for this and hands to nobody else; the first kernel stores one element per output, where its number says. A
-kernel with a loop is computed again for every element that is asked for, so only where each is asked for once.
+kernel with a loop is computed again for every element that is asked for, so only where each is asked for once. A later
+kernel that changes the tensor in place is the other case; see `following.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from random import Random
 
 from tree_sitter import Node
 
 from evoengineer.propose.rewriter.change import Change, Task
+from evoengineer.propose.rewriter.following import followed
 from evoengineer.propose.rewriter.outputs import indices, total_of
+from evoengineer.propose.rewriter.passing import name_of, require_number, stored_last
 from evoengineer.propose.rewriter.row_printing import STEP
-from evoengineer.propose.syntax.arithmetic import value_of
 from evoengineer.propose.syntax.dependence import is_load, is_target, target_of
 from evoengineer.propose.syntax.kernels import (
     Kernel,
@@ -31,7 +34,7 @@ from evoengineer.propose.syntax.kernels import (
     launches,
     only_launch,
 )
-from evoengineer.propose.syntax.nest import Nest, nest_of
+from evoengineer.propose.syntax.nest import nest_of
 from evoengineer.propose.syntax.plain import plain
 from evoengineer.propose.syntax.tree import (
     Edit,
@@ -40,19 +43,15 @@ from evoengineer.propose.syntax.tree import (
     field,
     identifiers,
     named,
-    render,
+    operator,
     replacing,
     text,
     walk,
 )
 
-_POINTER = re.compile(
-    r"\s*(?P<tensor>\w+)\s*\.\s*(?:mutable_|const_)?data_ptr\s*(?:<\s*\w+\s*>)?\s*\(\s*\)\s*"
-)
 _MADE = re.compile(r"(?:torch|at)::(?:empty|zeros)(?:_like)?\b")
 FUSE = "fuse"
 _MOST = 8  # tensors
-_ROUNDS = 3  # numbers that names are given to tell whether two places are the same
 _LOOPS = ("for_statement", "while_statement", "do_statement")
 
 
@@ -75,7 +74,7 @@ class Fusing:
         tensors: list[str] = []
         found: list[Change] = []
         for _ in range(_MOST):
-            step = next(_fused(source), None)
+            step = next(chain(_fused(source), followed(source)), None)
             if step is None:
                 break
             tensor, source = step[0], plain(step[1])
@@ -143,7 +142,9 @@ class _Producer:
         self.nest = nest_of(source, kernel)
         self.launch = self.nest.launch
         self.total = total_of(self.nest)
-        self.store = self._store()
+        self.store = stored_last(self.nest)
+        if operator(self.store) != "=":
+            raise NotUnderstood("what is stored is read as well")
         self.pointer = text(field(field(self.store, "left"), "argument"))
         parameter = kernel.parameter(self.pointer)
         if parameter is None or not parameter.is_pointer or parameter.element != "float":
@@ -155,7 +156,7 @@ class _Producer:
             for node in walk(kernel.body)
         ):
             raise NotUnderstood("what is stored is read as well")
-        _require_number(self.nest, named(field(field(self.store, "left"), "indices"))[0])
+        require_number(self.nest, named(field(field(self.store, "left"), "indices"))[0])
         self.tensor = _tensor(self.launch, kernel.parameters.index(parameter))
         self.has_loop = any(node.type in _LOOPS for each in self.nest.body for node in walk(each))
         self.uses = list(self._uses())
@@ -163,24 +164,6 @@ class _Producer:
         self.function = fresh_name(source, f"{self.tensor}_of_{kernel.name}")
 
     # -- reading ------------------------------------------------------------------------------------------
-
-    def _store(self) -> Node:
-        """`t[place] = value;`, the last statement, and the only store."""
-        *before, last = [each for each in self.nest.body if each.type != "preproc_call"] or [self.kernel.body]
-        change = named(last)[0] if last.type == "expression_statement" and named(last) else last
-        if change.type != "assignment_expression" or not text(change)[
-            len(text(field(change, "left"))) :
-        ].strip().startswith("="):
-            raise NotUnderstood("no store at the end")
-        target = field(change, "left")
-        if target.type != "subscript_expression" or field(target, "argument").type != "identifier":
-            raise NotUnderstood("no store at the end")
-        for each in before:
-            for node in walk(each):
-                other = target_of(node)
-                if (other is not None and other.type != "identifier") or "atomic" in text(node)[:6]:
-                    raise NotUnderstood("several stores")
-        return change
 
     def _uses(self) -> Iterator[_Use]:
         """The launches that read the tensor; `NotUnderstood` where anybody else has to do with it."""
@@ -196,7 +179,7 @@ class _Producer:
                 place
                 for arguments in passed
                 for place, argument in enumerate(arguments)
-                if _name_of(argument) == self.tensor
+                if name_of(argument) == self.tensor
             ]
             if not places or kernel.name == self.kernel.name:
                 continue
@@ -226,7 +209,7 @@ class _Producer:
         last = max(each.launch.statement.start_byte for each in self.uses)
         block = self.launch.statement.parent
         assert block is not None
-        read = {_name_of(each) for each in self.launch.arguments if _name_of(each)} - {self.tensor}
+        read = {name_of(each) for each in self.launch.arguments if name_of(each)} - {self.tensor}
         for statement in named(block):
             if not self.launch.statement.start_byte < statement.start_byte <= last:
                 continue
@@ -250,7 +233,7 @@ class _Producer:
                 if around.type in _LOOPS and around.id not in {each.id for each in _strides(use.kernel)}:
                     raise NotUnderstood("elements that are asked for more than once")
                 around = around.parent
-            _require_number(nest, named(field(use.loads[0], "indices"))[0])
+            require_number(nest, named(field(use.loads[0], "indices"))[0])
 
     # -- writing ------------------------------------------------------------------------------------------
 
@@ -324,13 +307,8 @@ def _strides(kernel: Kernel) -> Iterator[Node]:
             yield node
 
 
-def _name_of(argument: Node) -> str:
-    found = _POINTER.fullmatch(text(argument))
-    return found["tensor"] if found is not None else ""
-
-
 def _tensor(launch: Launch, place: int) -> str:
-    name = _name_of(launch.arguments[place])
+    name = name_of(launch.arguments[place])
     if not name:
         raise NotUnderstood("what is stored is no tensor of the host")
     return name
@@ -376,10 +354,10 @@ def _written(source: str, statement: Node) -> set[str]:
             found = set()
             for parameter, argument in zip(kernel.parameters, launch.arguments, strict=True):
                 if parameter.is_pointer and ("const" not in parameter.type or parameter.name in changed):
-                    if not _name_of(argument):
+                    if not name_of(argument):
                         raise NotUnderstood(f"what {text(argument)} is")
                     if parameter.name in changed or not _only_loads(kernel, parameter.name):
-                        found.add(_name_of(argument))
+                        found.add(name_of(argument))
             return found
     if re.search(
         r"\b(?:C10_CUDA|AT_CUDA|CUDA_CHECK|cudaGetLastError|cudaDeviceSynchronize)", text(statement)
@@ -394,39 +372,3 @@ def _only_loads(kernel: Kernel, name: str) -> bool:
         for node in walk(kernel.body)
         if node.type == "identifier" and text(node) == name
     )
-
-
-def _require_number(nest: Nest, place: Node) -> None:
-    """Whether a place in memory is the number of the output, for all extents: told by the values of both for a few
-    numbers in place of the names."""
-    local: dict[str, str] = {}
-    for statement in nest.body:
-        for each in named(statement) if statement.type == "declaration" else ():
-            if each.type == "init_declarator" and field(each, "declarator").type == "identifier":
-                local[text(field(each, "declarator"))] = f"({render(field(each, 'value'), local)})"
-    written = render(place, local)
-    for round_ in range(1, _ROUNDS + 1):
-        names, number = _numbered(nest, round_)
-        if value_of(written, names) != number:
-            raise NotUnderstood("places that do not follow the numbers of the outputs")
-
-
-def _numbered(nest: Nest, round_: int) -> tuple[Mapping[str, int], int]:
-    """Values for all names of an output, and its number."""
-    parameters = [each.name for each in nest.kernel.parameters if not each.is_pointer]
-    names = {
-        name: 3 + 2 * round_ + (5 * place + round_ * place) % 11 for place, name in enumerate(parameters)
-    }
-    names |= {dim.extent: 7 + round_ + place for place, dim in enumerate(nest.dims) if dim.grid}
-    number, size = 0, 1
-    for place, dim in enumerate(nest.dims):
-        last = place + 1 == len(nest.dims)
-        extent = 17 if last and nest.linears else value_of(dim.extent, names)  # the outermost: whatever it is
-        if extent <= 0:
-            raise NotUnderstood("extents that are not sizes")
-        names[dim.name] = (4 * round_ + place) % extent
-        number += names[dim.name] * size
-        size *= extent
-    for linear in nest.linears:
-        names[linear.name] = number
-    return names, number
