@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from evoengineer.propose.rewriter.outputs import indices, total_of
+from evoengineer.propose.rewriter.outputs import indices
 from evoengineer.propose.rewriter.passing import name_of, require_number, stored_last
 from evoengineer.propose.rewriter.row_printing import STEP
 from evoengineer.propose.syntax.dependence import target_of
@@ -127,7 +127,7 @@ class _Pair:
         arguments = ", ".join(
             [*(text(each) for each in first.arguments), *(argument for _, argument in passed)]
         )
-        totals = [nest.on_host(total_of(nest)) for nest in self.nests]
+        totals = [_total(nest) for nest in self.nests]
         call = (
             f"if ({totals[0]} == {totals[1]}) {{\n"
             f"        {name}<<<{text(first.grid)}, {text(first.block)}{further}>>>({arguments});\n"
@@ -152,6 +152,11 @@ class _Pair:
             if each != store.parent and each.type != "preproc_call":
                 lines.append(f"{STEP}{render(each, {}, nodes)}\n")
         return "".join(lines) + f"{STEP}return {value};\n}}"
+
+
+def _total(nest: Nest) -> str:
+    """The number of outputs, on the host."""
+    return " * ".join(f"static_cast<int64_t>({dim.grid or nest.on_host(dim.extent)})" for dim in nest.dims)
 
 
 def _mentions(kernel: Kernel, name: str) -> int:

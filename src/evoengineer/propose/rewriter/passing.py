@@ -52,7 +52,10 @@ def require_number(nest: Nest, place: Node) -> None:
     written = render(place, local)
     random, rounds = Random(0), 0
     for _ in range(_DRAWS):
-        names, extents = _drawn(nest, random)
+        try:
+            names, extents = _drawn(nest, random)
+        except NotUnderstood:  # of numbers that are no sizes, such as a filter longer than the line
+            continue
         if any(extent <= 0 for extent in extents):
             continue
         number, size = 0, 1
