@@ -240,6 +240,8 @@ def test_a_block_whose_grid_was_made_for_it_keeps_its_size() -> None:
         "auto out", "const int threads = 128;\n  auto out"
     )
     assert not [each for each in knobs(plain(named)) if each.name == "threads"]
+    counted = specimen.source.replace("blockIdx.x * (blockDim.x / 32)", "blockIdx.x * 4")
+    assert "128" in fixed(plain(counted))
     followed = named.replace("(rows + 3) / 4", "(rows + threads / 32 - 1) / (threads / 32)")
     assert [each for each in knobs(plain(followed)) if each.name == "threads"]
 

@@ -9,13 +9,13 @@ follows it; so does a kernel whose blocks have a row each, or that goes on in st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from tree_sitter import Node
 
 from evoengineer.propose.syntax.kernels import Kernel, Launch, dimensions, kernels, launches
-from evoengineer.propose.syntax.tree import expression, identifiers, operator, parse, text, walk
+from evoengineer.propose.syntax.tree import expression, operator, parse, text, walk
 
 
 @lru_cache(maxsize=64)
@@ -24,12 +24,16 @@ def fixed(source: str) -> frozenset[str]:
     values = _values(parse(source).root_node)
     found: set[str] = set()
     for kernel in kernels(source):
-        if not _shares_by_block(kernel, values):
-            continue
-        for launch in launches(source, kernel.name):
+        shares = list(_shares(kernel, values))
+        for launch in launches(source, kernel.name) if shares else ():
             grid, block = (_mentioned(launch, shape, values) for shape in (launch.grid, launch.block))
-            found |= block - grid
+            if any("blockDim" in share or share & block or not any(map(_is_name, share)) for share in shares):
+                found |= block - grid
     return frozenset(found)
+
+
+def _is_name(written: str) -> bool:
+    return written.isidentifier()
 
 
 def _mentioned(launch: Launch, shape: Node, values: Mapping[str, set[str]]) -> set[str]:
@@ -66,15 +70,12 @@ def _values(root: Node) -> dict[str, set[str]]:
     return found
 
 
-def _shares_by_block(kernel: Kernel, values: Mapping[str, set[str]]) -> bool:
-    """Whether a block's outputs are counted by its size: the block's number times something that is no parameter."""
+def _shares(kernel: Kernel, values: Mapping[str, set[str]]) -> Iterator[set[str]]:
+    """What the outputs of a block are counted by: all that the block's number is multiplied with, but for parameters
+    and numbers of threads; nothing for a kernel that goes on in strides of the grid."""
     if "gridDim" in text(kernel.body):
-        return False
+        return
     parameters = {each.name for each in kernel.parameters}
-
-    def of(node: Node) -> set[str]:
-        return _through(identifiers(node), values)
-
     for node in walk(kernel.body):
         if node.type != "binary_expression" or operator(node) != "*":
             continue
@@ -82,6 +83,8 @@ def _shares_by_block(kernel: Kernel, values: Mapping[str, set[str]]) -> bool:
         if left is None or right is None:
             continue
         for number, size in ((left, right), (right, left)):
-            if "blockIdx" in of(number) and not (of(size) & (parameters | {"blockIdx", "threadIdx"})):
-                return True
-    return False
+            share = _through(_parts(size), values)
+            if "blockIdx" in _through(_parts(number), values) and not (
+                share & (parameters | {"blockIdx", "threadIdx"})
+            ):
+                yield share
