@@ -32,7 +32,7 @@ from evoengineer.report.stats import geometric_mean, paired_test
 SUITE = Path(evoengineer.__file__).parent / "suites" / "kernels91"
 WEAK = 0.65  # share of the speed of light below which a baseline leaves something to find
 _WEAK_PROBLEMS, _PRODUCTS, _OUTSIDE = 44, 16, 20  # that bars are over
-_OUTSIDE_FAMILIES = ("corpus", "further", "unseen")
+_OUTSIDE_FAMILIES = ("corpus", "further", "unseen", "fresh")
 _JUDGE_SEED = 0  # the same for all runs: a text that one has judged is known to the others
 _NAME = re.compile(r"(?P<problem>.+?)-(?P<budget>\d+-\d+)-s(?P<seed>\d+)(?P<control>-random)?")
 
@@ -40,10 +40,11 @@ _NAME = re.compile(r"(?P<problem>.+?)-(?P<budget>\d+-\d+)-s(?P<seed>\d+)(?P<cont
 def outside(wanted: list[str], family: str) -> dict[str, Path]:
     """The kernels of a family outside the suites whose name contains one of the words."""
     from tests.propose.corpus import CORPUS
+    from tests.propose.fresh import FRESH
     from tests.propose.further import FURTHER
     from tests.propose.unseen import UNSEEN
 
-    families = dict(zip(_OUTSIDE_FAMILIES, (CORPUS, FURTHER, UNSEEN), strict=True))
+    families = dict(zip(_OUTSIDE_FAMILIES, (CORPUS, FURTHER, UNSEEN, FRESH), strict=True))
     return {
         f"{family}/{each.name}": each.problem.path.parent
         for each in families[family]
@@ -284,7 +285,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     parser.add_argument("--workers", type=int, default=1, help="kernels that are judged at a time")
     parser.add_argument("--random", action="store_true", help="equal chances instead of the bandit")
-    for family, words in zip(_OUTSIDE_FAMILIES, ("the twenty", "further", "still other"), strict=True):
+    for family, words in zip(
+        _OUTSIDE_FAMILIES, ("the twenty", "further", "still other", "the latest"), strict=True
+    ):
         parser.add_argument(
             f"--{family}",
             dest="family",

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.propose.fresh import FRESH
 from tests.propose.further import SCANS, SHARED
 from tests.propose.unseen import UNSEEN
 
@@ -124,6 +125,7 @@ def test_every_rewrite_applies_to_something(rewrite: Rewrite) -> None:
     texts = [SOFTMAX, ROWS, PRODUCT, SCAN, FROBENIUS, next(changes(Tiling(), PRODUCT)).source]
     texts += [each.source for each in (SHARED[0], SCANS[0])]
     texts += [plain(each.source) for each in UNSEEN if "atomic" in each.name]
+    texts += [plain(each.source) for each in FRESH if "chain" in each.name]
     task = Task(("x: float32 tensor [64, 8192]",))
     assert any(
         change.source not in texts for text in texts for change in rewrite.changes(text, task, Random(0))

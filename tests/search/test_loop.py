@@ -15,7 +15,7 @@ from tests.search.scripted import ScriptedJudge, kernel, reply, task
 from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.protocol import Built
 from evoengineer.judge.verdict import Verdict
-from evoengineer.propose.protocol import ProposerError, Request, Stopped
+from evoengineer.propose.protocol import Exhausted, ProposerError, Request, Stopped
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import Ending, LoopOptions
 from evoengineer.search.loop import Loop
@@ -102,6 +102,16 @@ def test_a_proposer_that_only_repeats_itself_ends_the_run_with_a_reason(tmp_path
     assert "repeats itself: 10 duplicates in a row" in done.result.reason
     assert done.result.progress.trials == 1
     assert done.archive.run("run").status == "stopped"
+
+
+def test_a_proposer_with_nothing_left_ends_the_run_with_what_it_has(tmp_path: Path) -> None:
+    def answer(request: Request) -> str | Exception:
+        return Exhausted("all was tried") if request.number > 2 else faster(request)
+
+    done = evolve(tmp_path, Answers(answer), trials=9)
+    assert done.result.ending is Ending.REPEATS
+    assert done.result.reason == "all was tried"
+    assert (done.result.progress.trials, done.result.progress.duplicates) == (2, 0)
 
 
 def test_calls_that_fail_are_not_charged(tmp_path: Path) -> None:

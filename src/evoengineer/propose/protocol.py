@@ -140,6 +140,10 @@ class ProposerError(EvoEngineerError):
         self.fatal = fatal
 
 
+class Exhausted(ProposerError):
+    """The proposer has nothing left that was not tried: the run ends, with what it has."""
+
+
 class Stopped(ProposerError):
     """The run was asked to stop while a call waited to be repeated, or for its answer; the proposal stays open."""
 

@@ -28,7 +28,16 @@ from evoengineer.errors import EnvironmentFailure, EvoEngineerError
 from evoengineer.judge.protocol import Built, Judge, Standing
 from evoengineer.judge.verdict import Verdict
 from evoengineer.propose.parse import Parsed
-from evoengineer.propose.protocol import Asked, Attempt, Proposer, ProposerError, Reply, Request, Stopped
+from evoengineer.propose.protocol import (
+    Asked,
+    Attempt,
+    Exhausted,
+    Proposer,
+    ProposerError,
+    Reply,
+    Request,
+    Stopped,
+)
 from evoengineer.search.budget import Budget
 from evoengineer.search.endings import Ending, LoopOptions, Result, budget_reason, early_end
 from evoengineer.search.journal import Journal
@@ -451,6 +460,7 @@ class Loop:
             work.future = None  # stays planned; `resume` calls again
         elif isinstance(error, ProposerError) and not error.fatal:
             work.failed = True
+            work.exhausted = str(error) if isinstance(error, Exhausted) else ""
         elif isinstance(error, ProposerError):
             work.future = None
             self._halt(Ending.PROPOSER, str(error))
@@ -485,6 +495,8 @@ class Loop:
         del self._work[plan.number]
         self._next_settle += 1
         self._note(plan, settled, work.kernel, work.build)
+        if work.exhausted:
+            self._end(Ending.REPEATS, work.exhausted)
         self._check_ends()
         self.observer.settled(plan, settled, self.progress)
 

@@ -30,6 +30,7 @@ class Work:
     verdict: Verdict | None = None
     skipped: bool = False  # known to be a duplicate of an earlier proposal
     failed: bool = False
+    exhausted: str = ""  # why the proposer has nothing left
     stuck: bool = False  # the machine failed it: `resume` judges it
     tokens: int = 0  # billed for attempts without an answer
     nano_usd: int = 0

@@ -15,9 +15,10 @@ from random import Random
 from evoengineer.card.name import DeviceName
 from evoengineer.kernel.text import Kernel
 from evoengineer.propose.fake_script import reply_text
-from evoengineer.propose.protocol import Asked, Estimate, ProposerError, Reply, Request, Tried
+from evoengineer.propose.protocol import Asked, Estimate, Exhausted, ProposerError, Reply, Request, Tried
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
-from evoengineer.propose.rewriter.choice import ranked
+from evoengineer.propose.rewriter.choice import PAID, ranked
+from evoengineer.propose.rewriter.fusing import FUSE
 from evoengineer.propose.syntax.kernels import kernels, launches
 from evoengineer.propose.syntax.liveness import live_kernels
 from evoengineer.propose.syntax.plain import plain
@@ -26,6 +27,7 @@ from evoengineer.propose.syntax.tree import text
 _REST = (
     0.6  # how often kernels that the parent has left alone are the next to be rewritten, where there are some
 )
+_REPEATS = 5  # proposals in a row that brought nothing new, after which there is nothing left
 _DRAWS = 24  # changes of one rewrite that are looked at before another is tried
 
 
@@ -58,6 +60,8 @@ class Rewriter:
             )
         asked = Asked(request.number, request.after, request.parents, request.bottlenecks)
         steps = self._steps(request, asked, {})
+        if not steps and request.number > 1:
+            raise Exhausted("all that the rewriter can do to the kernel was tried")
         if not steps:
             raise ProposerError(
                 "no rewrite applies to the kernel: the rewriter has nothing to propose", fatal=True
@@ -76,7 +80,11 @@ class Rewriter:
             return made[asked.number]
         known = {_identity(request.baseline)} if request.baseline else set()
         tried = request.tried[: asked.after]
+        if len(tried) >= _REPEATS and not any(each.charged for each in tried[-_REPEATS:]):
+            made[asked.number] = []  # other texts, and nothing but machine code that is known
+            return []
         known |= {_identity(each.source) for each in tried if each.source}
+        request = replace(request, baseline=_origin(request, tried))
         for number in range(asked.after + 1, asked.number):
             known.add(self._identity_of(request, number, made))
         random = Random(f"{request.seed}:{asked.number}:rewrite")
@@ -103,7 +111,7 @@ class Rewriter:
                 second = self._step(request, base.change.source, tried, asked, known, random, [], fresh=False)
                 if second is not None:
                     return [base, second]
-            return repeated[:1]
+            return []
         again = self._lost(request, parent, first) if first.rewrite.fresh else frozenset()
         second = self._rest(request, first.change.source, again, tried, asked, known, random, [])
         if second is not None:
@@ -176,8 +184,18 @@ class Rewriter:
 
     def _order(self, tried: Sequence[Tried], asked: Asked, random: Random) -> list[Rewrite]:
         if self.bandit:
-            return ranked(self.rewrites, tried, asked.bottlenecks, random)
+            order = ranked(self.rewrites, tried, asked.bottlenecks, random)
+            if not any(each.name.startswith(f"{FUSE}:") for each in tried):
+                order.sort(key=lambda each: each.name != FUSE)  # the others then do theirs to fewer kernels
+            return order
         return random.sample(self.rewrites, len(self.rewrites))
+
+
+def _origin(request: Request, tried: Sequence[Tried]) -> str:
+    """What rewrites that start afresh start from: the problem's own kernel, or what it became where fusing its kernels
+    has paid."""
+    paid = [each.source for each in tried if each.name.startswith(f"{FUSE}:") and (each.gain or 0) > PAID]
+    return paid[-1] if paid else request.baseline
 
 
 def _new(

@@ -9,7 +9,7 @@ against a bound, and threads share nothing; then it does not matter which block 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -33,6 +33,7 @@ _PLANES = (
     (16, 8),
     (32, 32),
 )
+_MOST_WITH_ARRAYS = 256  # threads: larger blocks do not start where each takes many registers
 _SHARING = re.compile(
     r"__shared__|__sync|__shfl|__ballot|atomic|__activemask|cooperative_groups|gridDim|asm\b"
 )
@@ -63,7 +64,9 @@ class BlockShape:
                 continue
             present = dimensions(launch.block)
             name = fresh_name(source, f"{kernel.name}_shape")
-            shapes = _PLANES if "y" in axes else _LINES
+            shapes: Sequence[tuple[int, int]] = _PLANES if "y" in axes else _LINES
+            if any(node.type == "array_declarator" for node in walk(kernel.body)):
+                shapes = [(x, y) for x, y in shapes if x * y <= _MOST_WITH_ARRAYS]
             further = "".join(f", {text(each)}" for each in launch.further)
             arguments = ", ".join(text(each) for each in launch.arguments)
             across, along = f"{name.upper()}_BLOCK_X", f"{name.upper()}_BLOCK_Y"
@@ -98,6 +101,9 @@ def _axes(kernel: Kernel) -> frozenset[str]:
     if _SHARING.search(body):
         raise NotUnderstood("threads that share something")
     found: dict[str, str] = {}
+    whole: set[str] = (
+        set()
+    )  # axes along which an index is the number of a block: these are not shared out otherwise
     for node in walk(kernel.body):
         if node.type == "init_declarator":
             position = axis_of(field(node, "value"))
@@ -105,7 +111,10 @@ def _axes(kernel: Kernel) -> frozenset[str]:
                 axis, alone = position
                 if not alone and f"blockDim.{axis}" not in text(field(node, "value")):
                     raise NotUnderstood("a size of the block that is written out")
-                found[text(field(node, "declarator"))] = axis
+                if alone:
+                    whole.add(axis)
+                else:
+                    found[text(field(node, "declarator"))] = axis
     positions = sum(
         node.type == "field_expression" and text(node).split(".")[0] in ("threadIdx", "blockIdx", "blockDim")
         for node in walk(kernel.body)
@@ -132,4 +141,6 @@ def _axes(kernel: Kernel) -> frozenset[str]:
     indexed = {axis for name, axis in found.items() if axis != "z"}
     if indexed - axes or "x" not in axes:
         raise NotUnderstood("an index that is not tested")
+    if axes & whole:
+        raise NotUnderstood("blocks that are counted in two ways")
     return frozenset(axes)

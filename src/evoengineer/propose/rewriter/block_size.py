@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from random import Random
 
 from evoengineer.propose.rewriter.change import Change, Task, shuffled
+from evoengineer.propose.syntax.covering import fixed
+from evoengineer.propose.syntax.tree import NotUnderstood
 
 _BLOCK_NAMES = r"(?:[A-Za-z_]*(?:THREADS|BLOCK|Threads|Block|threads|block)[A-Za-z_]*)"
 _SIZES = (32, 64, 128, 256, 512, 1024)
@@ -33,10 +35,14 @@ class BlockSize:
         return shuffled(list(self._all(source)), random)
 
     def _all(self, source: str) -> Iterator[Change]:
+        try:
+            kept = fixed(source)
+        except NotUnderstood:
+            return
         for pattern in (self._DEFINITION, self._VARIABLE, self._LAUNCH):
             for match in pattern.finditer(source):
                 present = int(match[2])
-                if present not in _SIZES or _is_written_again(source, match, present):
+                if present not in _SIZES or _is_written_again(source, match, present) or match[2] in kept:
                     continue
                 for size in _SIZES:
                     if size != present:

@@ -15,7 +15,7 @@ from evoengineer.propose.protocol import Tried
 from evoengineer.propose.rewriter.change import Rewrite
 
 _PATIENCE = 3  # tries after which half of a weight's order of magnitude is left
-_PAID = 1.005  # gain over the parent from which a rewrite counts as a success
+PAID = 1.005  # gain over the parent from which a rewrite counts as a success
 
 
 def ranked(
@@ -28,7 +28,7 @@ def ranked(
         name = each.name.partition(":")[0]
         if name not in wins:
             continue
-        if each.gain is not None and each.gain > _PAID:
+        if each.gain is not None and each.gain > PAID:
             wins[name] += 1
         else:
             losses[name] += (

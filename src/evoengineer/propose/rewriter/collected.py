@@ -3,6 +3,7 @@
     atomicAdd(out, x[i]);        →    sum += x[i];  … the block's sum …  if (threadIdx.x == 0) atomicAdd(out, sum);
     atomicAdd(&bins[x[i]], 1);   →    atomicAdd(&bins_of_block[x[i]], 1);  … then every bin once for the block
 
+Blocks that have done so in shared memory, one element for each thread, are taken back to the first form before.
 A place that is the same for all threads is collected in a register, places that differ in shared memory, where all of
 them fit. Threads go over the data in strides of the grid, so that few blocks do it all.
 """
@@ -36,6 +37,7 @@ from evoengineer.propose.syntax.tree import (
     text,
     walk,
 )
+from evoengineer.propose.syntax.unreducing import unreduced
 
 _WAYS = (
     (256, 4),
@@ -65,6 +67,7 @@ class Collected:
 
     def changes(self, source: str, task: Task, random: Random) -> Iterator[Change]:
         multiprocessors = task.multiprocessors or _USUAL_MULTIPROCESSORS
+        source = unreduced(source)
         for kernel in task.open(source):
             try:
                 printer = _Printer(source, kernel)

@@ -208,8 +208,9 @@ def kept_loads(kernel: Kernel, bodies: list[tuple[str, Node]], changed: frozense
     not stay what they are from loop to loop."""
     counts: dict[str, int] = {}
     types: dict[str, str] = {}
+    roots = _roots(kernel)
     stored = {
-        text(field(target, "argument"))
+        roots.get(text(field(target, "argument")), "")
         for _, body in bodies
         for node in walk(body)
         if (target := target_of(node)) is not None and target.type == "subscript_expression"
@@ -217,8 +218,9 @@ def kept_loads(kernel: Kernel, bodies: list[tuple[str, Node]], changed: frozense
     for counter, body in bodies:
         seen = set()
         for node, written in _loads(counter, body):
-            pointer = kernel.parameter(text(field(node, "argument")))
-            if pointer is None or not pointer.is_pointer or pointer.name in stored | changed:
+            name = text(field(node, "argument"))
+            pointer = kernel.parameter(roots.get(name, ""))
+            if pointer is None or {pointer.name, ""} & stored or {name, pointer.name} & changed:
                 continue
             if "@" not in written or (identifiers(node) - {counter}) & changed:
                 continue
@@ -229,6 +231,19 @@ def kept_loads(kernel: Kernel, bodies: list[tuple[str, Node]], changed: frozense
     found = tuple(Load(written, types[written]) for written, count in counts.items() if count > 1)
     if not found:
         raise NotUnderstood("nothing is loaded twice")
+    return found
+
+
+def _roots(kernel: Kernel) -> dict[str, str]:
+    """The parameter that each pointer walks in: itself, or the one that `const float* row = x + n * columns` names."""
+    pointers = {each.name for each in kernel.parameters if each.is_pointer}
+    found = {name: name for name in pointers}
+    for node in walk(kernel.body):
+        if node.type != "init_declarator" or field(node, "declarator").type != "pointer_declarator":
+            continue
+        name = next(text(each) for each in walk(field(node, "declarator")) if each.type == "identifier")
+        named_by = {found[each] for each in identifiers(field(node, "value")) if each in found}
+        found[name] = named_by.pop() if len(named_by) == 1 and name not in found else ""
     return found
 
 

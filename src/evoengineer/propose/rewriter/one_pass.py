@@ -4,8 +4,9 @@
     mean = block_sum(sum) / n;                →      mean = (block_sum(sum) + n * c) / n;
     for (…) squares += (x[i] - mean)²;               squares = Σd² - (mean - c) * (2 * Σd - n * (mean - c))
 
-The second line is an identity, whatever the mean is. `c` is the row's first element: with it, as with any number
-among the values, no digits are lost that the two passes would have kept, which plain squares would lose.
+The second line is an identity, whatever the mean is. `c` is the mean of a few elements of the row: with a number among
+the values hardly any digits are lost that the two passes would have kept, which plain squares would lose. A single
+element may be far from all others, and then it would lose them, too.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from evoengineer.propose.syntax.tree import (
     text,
     walk,
 )
+
+_SAMPLES = 8
 
 
 def in_one_pass(rows: Rows) -> Rows:
@@ -60,8 +63,9 @@ def _items(rows: Rows, first: _Pass, second: _Pass, wholes: Mapping[str, Whole],
             )
             found.append(
                 Written(
-                    f"const {kind} centre_of_row = {first.bound} > 0 ? "
-                    f"static_cast<{kind}>({first.at_start}) : static_cast<{kind}>(0);\n"
+                    f"{kind} centre_of_row = 0;\n"
+                    f"    for (int sample = 0; sample < {_SAMPLES} && {first.bound} > 0; ++sample) "
+                    f"centre_of_row += static_cast<{kind}>({first.at_sample}) * ({kind}(1) / {_SAMPLES});\n"
                     f"    {kind} squares_of_row = 0;"
                 )
             )
@@ -103,7 +107,9 @@ class _Pass:
     def _descend(self, loop: Node, stride: Stride) -> None:
         if loop == stride.loop:
             self.bound = f"({text(stride.bound)})"
-            self.starts[stride.name] = "0"
+            self.starts[stride.name] = (
+                f"static_cast<{stride.type}>(static_cast<int64_t>{self.bound} * sample / {_SAMPLES})"
+            )
             self.headers.append(f"{stride.type} {stride.name} {squeezed(stride.bound)}")
             self.counts.append(f"static_cast<float>({text(stride.bound)})")
         else:
@@ -123,7 +129,7 @@ class _Pass:
         self.term = _inlined(found[2], self.local)
         self.header = " ".join(self.headers)
         self.count = " * ".join(self.counts)
-        self.at_start = _replaced(self.term, self.starts)
+        self.at_sample = _replaced(self.term, self.starts)
 
     def _outer(self, loop: Node) -> None:
         declared = [each for each in named(field(loop, "initializer")) if each.type == "init_declarator"]

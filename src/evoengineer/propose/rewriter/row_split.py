@@ -44,6 +44,9 @@ _SHAPES = (
     (512, 2, 2),
 )
 _SHORT = 4096  # elements; a block is enough for them
+_MANY = 4  # rows for every multiprocessor, which fill a card by themselves,
+_LONG = 32768  # if they are no longer than this
+_USUAL_MULTIPROCESSORS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,16 @@ def _forms(source: str, task: Task) -> Iterator[tuple[str, int, Rows]]:
 def _is_short(rows: Rows, task: Task) -> bool:
     """Whether rows are known to be too short to share."""
     values = host_values(rows.launch, task.arguments)
+    try:
+        many = value_of(rows.grid, values) >= _MANY * (task.multiprocessors or _USUAL_MULTIPROCESSORS)
+    except NotUnderstood:
+        many = False
     for item in rows.items:
         if isinstance(item, Walk):
             for stride in item.strides:
                 try:
                     bound = in_terms_of_launch(rows.kernel, rows.launch, text(stride.bound))
-                    if item.node == stride.loop and value_of(bound, values) < _SHORT:
+                    if item.node == stride.loop and value_of(bound, values) < (_LONG if many else _SHORT):
                         return True
                 except NotUnderstood:
                     continue

@@ -111,6 +111,7 @@ def schedules(
     for other in others[:2]:
         yield from _squares(_SMALL_SQUARES if uneven else _SQUARES, fastest, other, (0,))
     if not others and (len(nest.dims) > 1 or not _has_loop(nest)):
+        yield from _several_lines([dim.name for dim in nest.dims], known)
         for threads, each in _LINES:
             for adjacent in (False, True):
                 yield Schedule((Split(fastest, threads, each, adjacent),))
@@ -124,6 +125,17 @@ def _windows(dims: Sequence[str]) -> Iterator[Schedule]:
         if len(dims) > 2:
             deep = (Split(dims[0], across, 1), Split(dims[1], along, 1), Split(dims[2], 1, each, True))
             yield Schedule(deep, edges_apart=True, inside=True)
+
+
+def _several_lines(dims: Sequence[str], extents: Mapping[str, int]) -> Iterator[Schedule]:
+    """Where lines are shorter than a block: threads, or warps, for whole lines, and several lines in a block."""
+    width = extents.get(dims[0], 0)
+    if len(dims) < 2 or not _WARP // 2 <= width < 512:
+        return
+    for first, threads in product((1, 2, 3, 4, 6, 8), (256, 128)):
+        across = -(-width // first)
+        if _WARP // 2 <= across <= threads and _computed(width, first) <= _READY:
+            yield Schedule((Split(dims[0], across, first), Split(dims[1], threads // across, 1)))
 
 
 def _fitted_squares(

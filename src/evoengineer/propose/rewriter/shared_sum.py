@@ -303,10 +303,13 @@ class _Printer:
                     lines += self._kept(item)
                     break
             else:
+                found = [(node, target_of(node)) for node in walk(item)]
                 stores = any(
                     is_call_of(node, "atomicAdd") or (target is not None and target.type != "identifier")
-                    for node, target in ((node, target_of(node)) for node in walk(item))
+                    for node, target in found
                 )
+                if stores and any(target is not None and target.type == "identifier" for _, target in found):
+                    raise NotUnderstood("a statement that stores and changes variables")
                 lines.append(f"{STEP}{'if (is_output && along == 0) ' if stores else ''}{text(item)}\n")
         return "".join(lines) + "}"
 

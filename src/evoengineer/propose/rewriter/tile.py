@@ -40,6 +40,7 @@ from evoengineer.propose.syntax.tree import (
 
 _SHARED_BYTES = 49152  # that a block may have without asking
 _RESIDENT_THREADS = 512  # of a multiprocessor, to hide latency with
+_LOOPS = ("for_statement", "while_statement", "do_statement")
 _REGISTERS = 65536
 _REGISTERS_BESIDES = 24  # of a thread, at least, besides its sums
 
@@ -147,7 +148,8 @@ def _added_to(nest: Nest) -> set[str]:
         for node in walk(statement):
             if not is_call_of(node, "atomicAdd"):
                 continue
-            if statement.type != "expression_statement" or node.parent != statement:
+            alone = node.parent is not None and node.parent.type == "expression_statement"
+            if not alone or any(each.type in _LOOPS for each in walk(statement)):
                 raise NotUnderstood("an atomic addition within another statement")
             place = named(field(node, "arguments"))[0]
             found |= {

@@ -18,6 +18,7 @@ from evoengineer.propose.syntax.dependence import Dependence
 from evoengineer.propose.syntax.host import host_values
 from evoengineer.propose.syntax.kernels import kernels
 from evoengineer.propose.syntax.nest import Nest, nest_of
+from evoengineer.propose.syntax.spreading import spread
 from evoengineer.propose.syntax.tree import NotUnderstood, text
 from evoengineer.propose.syntax.unstaging import unstaged
 
@@ -80,7 +81,7 @@ def _next(
 
 @lru_cache(maxsize=16)
 def _analysis(source: str, name: str) -> tuple[Nest, Dependence]:
-    nest = along_stores(nest_of(source, next(each for each in kernels(source) if each.name == name)))
+    nest = along_stores(spread(nest_of(source, next(each for each in kernels(source) if each.name == name))))
     return nest, analysed(source, nest)
 
 

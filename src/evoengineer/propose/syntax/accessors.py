@@ -106,7 +106,7 @@ def _edits(source: str, kernel: Kernel, launch: Launch) -> list[Edit]:
 def _accessors(kernel: Kernel, launch: Launch) -> Iterator[_Accessor]:
     targets = {stripped(target).id for node in walk(kernel.body) if (target := _changed(node)) is not None}
     for parameter, argument in zip(kernel.parameters, launch.arguments, strict=True):
-        kind, passed = _TYPE.fullmatch(parameter.type), _TAKEN.fullmatch(text(argument))
+        kind, passed = _TYPE.fullmatch(parameter.type), _TAKEN.fullmatch(_taken(launch, argument))
         if kind is None:
             continue
         if passed is None:
@@ -132,6 +132,37 @@ def _accessors(kernel: Kernel, launch: Launch) -> Iterator[_Accessor]:
             passed["tensor"],
             argument,
         )
+
+
+def _taken(launch: Launch, argument: Node) -> str:
+    """What is passed, also where it was given a name before (`auto x_a = x.packed_accessor32<float, 2>();`) and the
+    tensor is still the same."""
+    if argument.type != "identifier":
+        return text(argument)
+    inner: Node | None = launch.statement
+    while inner is not None and inner.type != "function_definition":
+        before = inner.prev_named_sibling
+        while before is not None:
+            for each in named(before) if before.type == "declaration" else ():
+                if each.type == "init_declarator" and text(field(each, "declarator")) == text(argument):
+                    return text(field(each, "value")) if _is_kept(each, launch) else ""
+            before = before.prev_named_sibling
+        inner = inner.parent
+    return text(argument)
+
+
+def _is_kept(declared: Node, launch: Launch) -> bool:
+    """Whether nothing is assigned to the accessor or its tensor between its declaration and the launch."""
+    names = {text(each) for each in walk(declared) if each.type == "identifier"}
+    function: Node = declared
+    while function.parent is not None and function.type != "function_definition":
+        function = function.parent
+    return not any(
+        node.type == "assignment_expression"
+        and text(field(node, "left")) in names
+        and declared.end_byte <= node.start_byte < launch.statement.start_byte
+        for node in walk(function)
+    )
 
 
 def _parameters(kernel: Kernel) -> Node:

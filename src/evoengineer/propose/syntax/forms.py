@@ -67,6 +67,25 @@ def initialised(node: Node) -> Iterator[Edit]:
         yield replacing(node, f"{text(declarator)} = {text(inside[0]) if inside else '0'}")
 
 
+def one_each(node: Node) -> Iterator[Edit]:
+    """`int row = blockIdx.x, thread = threadIdx.x;` → `int row = blockIdx.x; int thread = threadIdx.x;`"""
+    if node.type != "declaration" or node.parent is None or node.parent.type != "compound_statement":
+        return
+    declared = [each for each in named(node) if each.type == "init_declarator"]
+    if len(declared) < 2 or any(field(each, "declarator").type != "identifier" for each in declared):
+        return
+    kind = field(node, "type")
+    others = [
+        each
+        for each in named(node)
+        if each not in declared and each != kind and each.type != "type_qualifier"
+    ]
+    if others or not any("threadIdx" in text(each) for each in declared):
+        return
+    head = (node.text or b"")[: declared[0].start_byte - node.start_byte].decode()
+    yield replacing(node, "\n    ".join(f"{head}{text(each)};" for each in declared))
+
+
 def extremes(node: Node) -> Iterator[Edit]:
     """`if (x > m) m = x;` and `m = x > m ? x : m` → `m = fmaxf(m, x)`, which has the same idea of NaN, for floats."""
     if node.type == "if_statement" and node.child_by_field_name("alternative") is None:
@@ -204,7 +223,7 @@ def own_counters(node: Node) -> Iterator[Edit]:
         if start.type != "assignment_expression" or text(field(start, "left")) != name:
             return
         first, begin, end = text(field(start, "right")), start.start_byte, start.end_byte
-    elif holder.type == "init_declarator" and field(holder, "value").type == "number_literal":
+    elif holder.type == "init_declarator" and _is_constant(field(holder, "value")):
         first = text(field(holder, "value"))
         begin = end = next(each for each in node.children if each.type == "(").end_byte
     else:
@@ -212,6 +231,14 @@ def own_counters(node: Node) -> Iterator[Edit]:
     kind = text(field(declaration, "type"))
     yield Edit(begin, end, f"{kind} {name} = {first}")
     yield replacing(declaration, "")
+
+
+def _is_constant(value: Node) -> bool:
+    """A number, a thread's place in its block, or the block's size: the same wherever it is written."""
+    value = stripped(value)
+    if value.type == "binary_expression":
+        return all(_is_constant(field(value, side)) for side in ("left", "right"))
+    return value.type == "number_literal" or bool(re.fullmatch(r"(?:threadIdx|blockDim)\.[xyz]", text(value)))
 
 
 def skipping(node: Node) -> Iterator[Edit]:

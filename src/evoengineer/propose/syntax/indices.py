@@ -1,12 +1,14 @@
 """Indices: how the statements of a kernel number its outputs, and what is left of them as the computation.
 
-int i = blockIdx.x * blockDim.x + threadIdx.x;         an index along an axis
-int row = i / columns, column = i % columns;           digits of it
-if (i >= n) return;    for (…; i < n; i += threads)    its bound
+int i = blockIdx.x * blockDim.x + threadIdx.x;             an index along an axis
+int row = i / columns, column = i % columns;               digits of it
+if (i >= n) return;    for (…; i < n; i += threads)        its bound
+for (int c = threadIdx.x; c < columns; c += blockDim.x)    an index within each block
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -28,6 +30,7 @@ class Index:
     axis: str
     alone: bool
     size: str = ""  # what a block's number is multiplied by
+    within: bool = False  # what the threads of each block go over, in strides of the block
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,9 @@ class Reading:
         if len(declared) != 1 or update.type != "assignment_expression" or operator(update) != "+=":
             return False
         name, value = text(field(declared[0], "declarator")), field(declared[0], "value")
-        position = axis_of(value)
+        position, within = axis_of(value), self._axis_within(value)
+        if within and text(field(update, "left")) == name:
+            return self._strides_within(loop, name, within)
         if (
             position is None and text(stripped(value)) in self.direct
         ):  # `i = thread`, with an index of that name
@@ -140,6 +145,28 @@ class Reading:
         self.direct[name] = Index(kind, *position)
         if self._bounds(test, leaves=False):
             self.direct.pop(text(stripped(value)), None)
+            return True
+        del self.direct[name]
+        return False
+
+    def _axis_within(self, value: Node) -> str:
+        """The axis of `threadIdx.a`, also by another name; empty for anything else."""
+        written = text(stripped(value))
+        part, _, axis = self.aliases.get(written, written).partition(".")
+        return axis if part == "threadIdx" else ""
+
+    def _strides_within(self, loop: Node, name: str, axis: str) -> bool:
+        """`for (int c = threadIdx.x; c < columns; c += blockDim.x)`, at the end of what the block does."""
+        stride, body = text(stripped(field(field(loop, "update"), "right"))), field(loop, "body")
+        if self.aliases.get(stride, stride) != f"blockDim.{axis}" or any(
+            not each.alone for each in self.direct.values() if each.axis == axis
+        ):
+            return False
+        if any(each.type in ("continue_statement", "break_statement") for each in _of_loop(body)):
+            return False
+        kind = _of_positions(text(field(field(loop, "initializer"), "type")))
+        self.direct[name] = Index(kind, axis, False, within=True)
+        if self._bounds(field(loop, "condition"), leaves=False):
             return True
         del self.direct[name]
         return False
@@ -253,21 +280,30 @@ def _quotient(
     if node.type == "identifier":
         known = next((each for each in digits if each.name == text(node)), None)
         if known is not None:
-            return None if known.modulus else (known.root, known.divisors, "")
+            return known.root, known.divisors, known.modulus
         return (text(node), (), "") if text(node) in direct else None
     if text(node) in _BLOCKS:
         return text(node), (), ""
     if node.type != "binary_expression" or operator(node) not in ("/", "%"):
         return None
     left = _quotient(field(node, "left"), direct, digits)
-    if left is None or left[2]:
+    if left is None:
         return None
     right = field(node, "right")
     if identifiers(right) & (set(direct) | {each.name for each in digits}):
         return None
+    root, divisors, modulus = left
+    factors = _factors(right)
+    if modulus:  # `rest = i % (height * width); y = rest / width; x = rest % width;`
+        whole = Counter(modulus.split("*"))
+        if not Counter(factors) < whole:
+            return None
+        if operator(node) == "/":
+            return root, (*divisors, *factors), "*".join((whole - Counter(factors)).elements())
+        return root, divisors, "*".join(factors)
     if operator(node) == "/":
-        return left[0], (*left[1], *_factors(right)), ""
-    return left[0], left[1], "*".join(_factors(right))
+        return root, (*divisors, *factors), ""
+    return root, divisors, "*".join(factors)
 
 
 def _is_exit(statement: Node) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evoengineer.propose.syntax.arithmetic import value_of
+from evoengineer.propose.syntax.covering import fixed
 from evoengineer.propose.syntax.liveness import idle
 from evoengineer.propose.syntax.tree import NotUnderstood
 
@@ -40,9 +41,14 @@ class Knob:
 
 
 def knobs(source: str) -> tuple[Knob, ...]:
-    """The knobs of a text, in its order; constants that only a fallback reads are none."""
+    """The knobs of a text, in its order; constants that only a fallback reads are none, and neither are sizes of blocks
+    that a grid does not follow."""
     found = []
     without_effect = idle(source)
+    try:
+        without_effect |= fixed(source)
+    except NotUnderstood:
+        return ()
     for pattern in (_DEFINITION, _CONSTANT):
         for match in pattern.finditer(source):
             if match["name"] in without_effect or _GIVEN.search(match["name"]):

@@ -130,19 +130,28 @@ def _assemble(kernel: Kernel, launch: Launch, read: Reading) -> Nest:
     again: dict[int, Node] = {}
     for axis in AXES:
         names = [name for name, index in read.direct.items() if index.axis == axis]
-        if len(names) > 1:
+        names.sort(key=lambda name: not read.direct[name].within)  # the fastest first
+        if len(names) - sum(read.direct[name].within for name in names) > 1:
             raise NotUnderstood(f"two indices along {axis}")
-        if not names:
-            continue
-        digits = [each for each in read.digits if each.root == names[0]]
-        if not digits:
-            dims.append(_axis(names[0], read, launch))
-            continue
-        parts, linear, statements = _taken_apart(nest, names[0], digits, read)
-        dims += parts
-        linears.append(linear)
-        again |= {each.id: each for each in statements}
-        same |= _same(digits, parts[-1], statements)
+        for name in names:
+            digits = [each for each in read.digits if each.root == name]
+            if not digits:
+                dims.append(_axis(name, read, launch))
+                continue
+            try:
+                parts, linear, statements = _taken_apart(nest, name, digits, read)
+            except NotUnderstood:
+                if not name.isidentifier() or any(each.name in read.extents for each in digits):
+                    raise
+                dims.append(
+                    _axis(name, read, launch)
+                )  # `channel = i / plane % channels`, and nothing else of it
+                again |= {each.statement.id: each.statement for each in digits}
+                continue
+            dims += parts
+            linears.append(linear)
+            again |= {each.id: each for each in statements}
+            same |= _same(digits, parts[-1], statements)
     return Nest(kernel, launch, tuple(dims), (*again.values(), *read.body), tuple(linears), same)
 
 
@@ -216,7 +225,13 @@ def _digits_in_order(digits: list[Digit], size: str, used: set[str]) -> list[Dim
     left = list(digits)
     while True:
         fitting = [each for each in left if Counter(each.divisors) == seen]
-        fitting.sort(key=lambda each: (bool(each.modulus) or each.name not in used, not each.modulus))
+        fitting.sort(
+            key=lambda each: (
+                bool(each.modulus) or each.name not in used,
+                not each.modulus,
+                each.modulus.count("*"),  # `i % (height * width)` is taken apart further
+            )
+        )
         chosen = next(iter(fitting), None)
         if chosen is None:
             break
@@ -228,7 +243,7 @@ def _digits_in_order(digits: list[Digit], size: str, used: set[str]) -> list[Dim
             return dims
         dims.append(Dim(chosen.name, chosen.type, chosen.modulus))
         seen.update(chosen.modulus.split("*"))
-    if not dims or any(each.modulus for each in left):
+    if not dims or any(each.modulus and each.name in used for each in left):
         raise NotUnderstood("the index is not taken apart digit by digit")
     dims.append(Dim(f"outer_of_{dims[-1].name}", "int64_t", size))
     return dims

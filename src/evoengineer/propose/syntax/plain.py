@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from evoengineer.propose.syntax import forms, places
+from evoengineer.propose.syntax import forms, places, windows
 from evoengineer.propose.syntax.accessors import with_pointers
 from evoengineer.propose.syntax.inlining import inlined
 from evoengineer.propose.syntax.instances import for_float, instantiated
@@ -25,12 +25,14 @@ _STEPS = (expanded, for_float, instantiated, with_pointers, inlined, flattened)
 _RULES = (
     forms.comparisons,
     forms.initialised,
+    forms.one_each,
     places.fetched,
     forms.extremes,
     forms.loops,
     forms.unit_steps,
     forms.own_counters,
     forms.once_assigned,
+    windows.uncut,
     places.kept_in_memory,
     forms.added,
     places.walking,

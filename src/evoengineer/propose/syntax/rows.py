@@ -115,8 +115,6 @@ class Rows:
 def rows_of(source: str, kernel: Kernel) -> Rows:
     """The kernel as rows, or the reason why it is none."""
     launch = only_launch(source, kernel)
-    if launch.further and text(launch.further[0]) not in ("0", ""):
-        raise NotUnderstood("dynamic shared memory")
     grid, block = dimensions(launch.grid), dimensions(launch.block)
     if any(each.strip() != "1" for each in (*grid[1:], *block[1:])):
         raise NotUnderstood("more than one axis")
@@ -142,7 +140,10 @@ class _Reader:
     ways: dict[str, str] = dataclass_field(
         default_factory=dict
     )  # how walks combine a variable since it was set
-    shared: set[str] = dataclass_field(default_factory=set)
+    shared: set[str] = dataclass_field(default_factory=set)  # arrays
+    told: set[str] = dataclass_field(
+        default_factory=set
+    )  # shared variables, by which one thread tells the others
     held: dict[str, str] = dataclass_field(
         default_factory=dict
     )  # what each thread has put into a shared array
@@ -173,9 +174,16 @@ class _Reader:
     def _declares_shared(self, statement: Node) -> bool:
         if not any(text(each) == "__shared__" for each in statement.children):
             return False
-        for each in walk(statement):
+        for each in named(statement):
             if each.type == "array_declarator":
                 self.shared.add(text(field(each, "declarator")))
+            elif each.type == "identifier":
+                kind, name = text(field(statement, "type")), text(each)
+                self.told.add(name)
+                self.types[name] = kind
+                self.items.append(Written(f"{kind} {name};"))
+            elif each.type in ("init_declarator", "pointer_declarator"):
+                raise NotUnderstood("shared memory of another kind")
         return True
 
     def _names_thread(self, statement: Node) -> bool:
@@ -227,6 +235,28 @@ class _Reader:
 
     def _single(self, statement: Node) -> None:
         inner = field(statement, "consequence")
+        steps = named(inner) if inner.type == "compound_statement" else [inner]
+        if any(self._tells(each) for each in steps):  # what one thread tells the others all can compute
+            for each in steps:
+                if self._tells(each):
+                    self._plain(each)
+                else:
+                    self._alone(each)
+        else:
+            self._alone(inner)
+
+    def _tells(self, statement: Node) -> bool:
+        """`mean = sum / n;` for a shared variable."""
+        change = (
+            named(statement)[0] if statement.type == "expression_statement" and named(statement) else None
+        )
+        return (
+            change is not None
+            and change.type == "assignment_expression"
+            and text(field(change, "left")) in self.told
+        )
+
+    def _alone(self, inner: Node) -> None:
         nodes = self._results(inner)
         self._require_uniform(inner, nodes)
         for node in walk(inner):
