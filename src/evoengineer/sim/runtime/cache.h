@@ -2,7 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <cstdlib>
+#include <new>
 
 enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
 
@@ -11,11 +12,8 @@ enum Origin : uint8_t { kFromL1, kFromL2, kFromAfar, kOrigins };
 class Cache4 {
 public:
     explicit Cache4(uint64_t bytes)
-        : sets_(std::max<uint64_t>(bytes / kLine / kWays, 1)), ways_(std::max<uint64_t>(bytes / kLine / sets_, kWays)) {
-        tags_.assign(sets_ * ways_, kNone);
-        used_.assign(sets_ * ways_, 0);
-        lines_.resize(sets_ * ways_);
-    }
+        : sets_(std::max<uint64_t>(bytes / kLine / kWays, 1)), ways_(std::max<uint64_t>(bytes / kLine / sets_, kWays)),
+          tags_(sets_ * ways_), used_(sets_ * ways_), lines_(sets_ * ways_) {}
 
     // Is the sector there? If not, its line gets a place for it. `arriving` is where a sector that is still on its way
     // comes from: one that was asked for in the same stretch of code, as the next will hardly start without it.
@@ -26,9 +24,9 @@ public:
         const bool there = at < first + ways_;
         evicted = {};
         if (!there) {
-            at = uint64_t(std::min_element(&used_[first], &used_[first] + ways_) - used_.data());
-            if (lines_[at].dirty) evicted = {tags_[at], lines_[at].dirty};
-            tags_[at] = tag;
+            at = uint64_t(std::min_element(&used_[first], &used_[first] + ways_) - &used_[0]);
+            if (lines_[at].dirty) evicted = {tags_[at] - 1, lines_[at].dirty};
+            tags_[at] = tag + 1;
             lines_[at] = {};
         }
         used_[at] = ++now_;
@@ -60,7 +58,7 @@ public:
     void fetch(uint64_t time, Origin from) { *last_ = {time, from}; }
 
 private:
-    static constexpr uint64_t kLine = 128, kNone = ~0ull, kWays = 16;  // at least
+    static constexpr uint64_t kLine = 128, kWays = 16;  // at least
     struct Fill {
         uint64_t time = 0;
         Origin from = kFromL1;
@@ -72,10 +70,25 @@ private:
     // By the upper bits of the product, which spread neighbours evenly over any number of sets.
     uint64_t first_of(uint64_t tag) const { return ((tag * 0x9e3779b97f4a7c15ull >> 32) * sets_ >> 32) * ways_; }
     uint64_t find(uint64_t tag, uint64_t first) const {
-        return uint64_t(std::find(&tags_[first], &tags_[first] + ways_, tag) - tags_.data());
+        return uint64_t(std::find(&tags_[first], &tags_[first] + ways_, tag + 1) - &tags_[0]);
     }
+    // Zeros that cost nothing until they are touched: a large card's L2 has tens of megabytes, most blocks a few lines.
+    template <class T>
+    class Zeroed {
+    public:
+        explicit Zeroed(uint64_t count) : items_(static_cast<T*>(calloc(count, sizeof(T)))) {
+            if (!items_) throw std::bad_alloc();
+        }
+        Zeroed(const Zeroed&) = delete;
+        Zeroed& operator=(const Zeroed&) = delete;
+        ~Zeroed() { free(items_); }
+        T& operator[](uint64_t i) const { return items_[i]; }
+
+    private:
+        T* items_;
+    };
     uint64_t sets_, ways_, now_ = 0;
-    std::vector<uint64_t> tags_, used_;
-    std::vector<Line> lines_;
+    Zeroed<uint64_t> tags_, used_;  // 0: none, else one more than the tag
+    Zeroed<Line> lines_;            // all zero: nothing is valid
     Fill* last_ = nullptr;
 };
