@@ -100,9 +100,17 @@ class DeviceError(EvoEngineerError):
         return self.report
 
 
+_FEW = 3  # longer words to offer at once
+
+
 def did_you_mean(word: str, valid: Iterable[str], *, most: int = 1, prefix: str = "") -> str:
-    """` (did you mean softmax?)` for a message about an unknown word; nothing when no valid one is close."""
-    close = [prefix + each for each in difflib.get_close_matches(word, list(valid), n=most)]
+    """` (did you mean softmax?)` for a message about an unknown word; nothing when no valid one is close.
+
+    Words that go on where it ends come first, if they are few: h100 is h100-pcie or h100-sxm."""
+    known = list(valid)
+    longer = [each for each in known if word and each.startswith(word)]
+    found = longer if 0 < len(longer) <= _FEW else difflib.get_close_matches(word, known, n=most)
+    close = [prefix + each for each in found]
     return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 

@@ -67,6 +67,11 @@ def test_a_clock_that_no_card_has_is_refused(clock: str) -> None:
         DeviceName.parse(f"sim:t4@{clock}").profile  # noqa: B018
 
 
+def test_the_beginning_of_a_name_suggests_all_that_begin_so() -> None:
+    with pytest.raises(UsageError, match=r"did you mean sim:h100-pcie or sim:h100-sxm\?"):
+        DeviceName.parse("sim:h100").profile  # noqa: B018
+
+
 def test_near_miss_is_suggested() -> None:
     with pytest.raises(UsageError, match=r"did you mean sim:rtxa6000\?"):
         DeviceName.parse("sim:a6000").profile  # noqa: B018

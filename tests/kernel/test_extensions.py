@@ -21,6 +21,7 @@ KERNELS = {
     "helpers": 1,
     "inline": 1,
     "legacy": 3,
+    "less_usual": 1,
     "library": 1,
     "native_helpers": 2,
     "network": 1,

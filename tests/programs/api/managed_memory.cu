@@ -31,6 +31,17 @@ int main() {
     CHECK(cudaMemAdvise(y, n * sizeof(float), cudaMemAdviseSetPreferredLocation, gpu));
     CHECK(cudaMemPrefetchAsync(x, n * sizeof(float), gpu, 0, nullptr));
     CHECK(cudaMemPrefetchAsync(y, n * sizeof(float), gpu, 0));
+    int answer = -9;
+    CHECK(cudaMemRangeGetAttribute(&answer, sizeof(int), cudaMemRangeAttributeReadMostly, x, n * sizeof(float)));
+    EXPECT_EQ(answer, 1);
+    CHECK(cudaMemRangeGetAttribute(&answer, sizeof(int), cudaMemRangeAttributeReadMostly, y, n * sizeof(float)));
+    EXPECT_EQ(answer, 0);
+    CHECK(cudaMemRangeGetAttribute(&answer, sizeof(int), cudaMemRangeAttributePreferredLocation, y, sizeof(float)));
+    EXPECT_EQ(answer, 0);
+    CHECK(cudaMemRangeGetAttribute(&answer, sizeof(int), cudaMemRangeAttributePreferredLocation, x, sizeof(float)));
+    EXPECT_EQ(answer, cudaInvalidDeviceId);
+    CHECK(cudaMemRangeGetAttribute(&answer, sizeof(int), cudaMemRangeAttributeLastPrefetchLocation, x, sizeof(float)));
+    EXPECT_EQ(answer, 0);
     for (int round = 1; round <= 3; round++) {
         saxpy<<<(n + 255) / 256, 256>>>(2.0f, x, y, n);
         CHECK(cudaDeviceSynchronize());

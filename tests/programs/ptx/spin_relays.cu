@@ -62,7 +62,29 @@ __global__ void lanes(int* lock, int* count) {
     }
 }
 
+// A whole block waits, through a barrier in each round, for a block that comes after it.
+__global__ void together(int* flag, int* seen) {
+    __shared__ int found;
+    if (blockIdx.x == gridDim.x - 1) {
+        if (threadIdx.x == 0) atomicExch(flag, 7);
+        return;
+    }
+    int state = -1;
+    while (__syncthreads_and(state != 7))
+        if (threadIdx.x == 0) asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(state) : "l"(flag));
+    for (;;) {
+        if (threadIdx.x == 0) found = atomicAdd(flag, 0);
+        __syncthreads();
+        if (found == 7) break;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) seen[blockIdx.x] = found;
+}
+
 int main() {
+    Buffer<int> seen(40), flag(1);
+    together<<<40, 96>>>(flag, seen);
+    for (int i = 0; i < 39; i++) expect_equal("together", i, 7, seen.host()[i]);
     Buffer<int> turn(1), total(1), done(200), order(300), rounds(64), never(1), lock(1), count(1);
     Buffer<float> sums(200);
     Buffer<unsigned> next(1), served(1);

@@ -319,6 +319,17 @@ Tensor Tensor::movedim(int64_t source, int64_t destination) const {
     }
     return shape.view(*this, storage_offset());
 }
+Tensor Tensor::unfold(int64_t dimension, int64_t size, int64_t step) const {
+    if (dim() == 0) refuse("unfold() expects a tensor with at least one dimension");
+    dimension = wrap(dimension, dim());
+    if (step <= 0 || size < 0 || size > sizes()[dimension])
+        refuse("unfold(", dimension, ", ", size, ", ", step, ") does not fit a dimension of ", sizes()[dimension]);
+    Shape shape = shape_of(*this);
+    shape.sizes[dimension] = (sizes()[dimension] - size) / step + 1;
+    shape.strides[dimension] *= step;
+    shape.add(size, strides()[dimension]);
+    return shape.view(*this, storage_offset());
+}
 Tensor Tensor::expand(IntArrayRef size, bool) const {
     const int64_t added = static_cast<int64_t>(size.size()) - dim();
     if (added < 0) refuse("expand(", size, "): the number of sizes must be at least the number of dimensions (", dim(), ")");

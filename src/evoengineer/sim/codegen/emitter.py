@@ -20,6 +20,7 @@ from evoengineer.sim.codegen.forms import UNIFORM, Form, flat_segments, special_
 from evoengineer.sim.codegen.steps import Steps, firsts, refined
 from evoengineer.sim.codegen.unit import FunctionUnit
 from evoengineer.sim.ptx.model import TYPE_BYTES, Imm, Instr, Not, Operand, Reg, Sym
+from evoengineer.sim.ptx.parser import single
 
 if TYPE_CHECKING:
     from evoengineer.sim.codegen.bounds import CheckGroup
@@ -272,10 +273,7 @@ class Emitter:
 
     def _immediate(self, imm: Imm, bits: int) -> Val:
         if imm.float_bits == 64 and bits == 32:  # a double literal where a float is wanted
-            import struct
-
-            number = struct.unpack("<d", struct.pack("<Q", imm.value))[0]
-            return self.constant(struct.unpack("<I", struct.pack("<f", number))[0], 32)
+            return self.constant(single(imm), 32)
         return self.constant(imm.value, bits)
 
     def resize(self, val: Val, bits: int) -> Val:

@@ -5,8 +5,10 @@ The grammar is taken as nvcc emits it (also around inline assembly), not as the 
 
 from __future__ import annotations
 
+import ctypes
 import math
 import re
+import struct
 from functools import lru_cache
 
 from evoengineer.errors import PtxError
@@ -34,7 +36,10 @@ _VARIABLE = re.compile(
 _IN_TABLES = frozenset("{},0123456789 \n\t")
 _OCTAL = re.compile(r"(?<!\d)0\d")
 _PIECE = 1 << 20  # characters
-NUMBER = re.compile(r"^[+-]?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+U?)$")
+_DECIMAL = r"(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+"  # a float as people write it
+NUMBER = re.compile(
+    rf"^[+-]?(?:0[fF][0-9a-fA-F]{{8}}|0[dD][0-9a-fA-F]{{16}}|0[xX][0-9a-fA-F]+U?|\d+U?|{_DECIMAL})$"
+)
 
 
 @lru_cache(maxsize=4)  # what every candidate is linked with is read once
@@ -184,7 +189,7 @@ def _parse_initial(text: str, each: int) -> tuple[Initial, ...]:
         if NUMBER.match(item):
             if not plain:
                 plain_start = offset
-            plain += (parse_number(item).value & ((1 << (8 * each)) - 1)).to_bytes(each, "little")
+            plain += _bytes_of(parse_number(item), each)
         else:
             if plain:
                 found.append(Initial(plain_start, bytes(plain)))
@@ -222,8 +227,19 @@ def _symbolic(item: str, offset: int) -> Initial:
     return Initial(offset, b"", parts.group(2), addend, bool(parts.group(1)), shift)
 
 
+def _bytes_of(number: Imm, each: int) -> bytes:
+    value = single(number) if number.float_bits == 64 and each == 4 else number.value
+    return (value & ((1 << (8 * each)) - 1)).to_bytes(each, "little")
+
+
+def single(double: Imm) -> int:
+    """The bits of the float next to a double literal: where a float is wanted. Too large a number is infinite."""
+    (number,) = struct.unpack("<d", double.value.to_bytes(8, "little"))
+    return int.from_bytes(bytes(ctypes.c_float(number)), "little")
+
+
 def parse_number(text: str) -> Imm:
-    """A literal: decimal, hexadecimal, octal, or the bits of a float (0f…, 0d…)."""
+    """A literal: decimal, hexadecimal, octal, or a float: its bits (0f…, 0d…), or written out, which is a double."""
     sign = -1 if text[0] == "-" else 1
     digits = text.lstrip("+-").rstrip("U")
     kind = digits[:2].lower()
@@ -233,6 +249,8 @@ def parse_number(text: str) -> Imm:
         return Imm(int(digits[2:], 16), 64)
     if kind == "0x":
         return Imm(sign * int(digits, 16))
+    if not digits.isdigit():
+        return Imm(int.from_bytes(struct.pack("<d", float(text)), "little"), 64)
     if len(digits) > 1 and digits[0] == "0":
         return Imm(sign * int(digits, 8))
     return Imm(sign * int(digits))

@@ -236,6 +236,7 @@ void retire(Worker& k, size_t position, bool abandoned) {
 // --- blocks that wait for each other for ever ---
 
 constexpr uint32_t kLeastWaits = 64;     // calls of rt_tick from a waiting loop before anything is suspected
+constexpr uint32_t kPatience = 256;      // rounds from barrier to barrier, none of them a warp's last
 constexpr uint32_t kProbeRounds = 512;   // more than it takes every group of lanes to have its turn
 
 // Does every warp that could run wait in a loop, for at least so long?
@@ -282,20 +283,22 @@ void run_resident(Worker& k) {
     const Launch& launch = *k.launch;
     k.active.clear();
     k.free_blocks.clear();
-    uint32_t rounds = 0;
+    uint32_t rounds = 0, idle = 0;
     uint64_t wanted = 1;
     if (launch.flags & kCooperative) wanted = (run.blocks + run.workers - 1) / run.workers;
     else if (launch.flags & kShares) wanted = std::max(launch.max_resident / run.workers, 1u);
     for (uint64_t i = 0; i < wanted && admit(k); i++) {}
     while (!k.active.empty()) {
-        bool progress = false;
+        bool progress = false, ended = false;
         for (size_t i = 0; i < k.active.size();) {
             BlockState& b = *k.active[i];
             if (b.index >= run.stop.load()) {
                 retire(k, i, true);
                 continue;
             }
+            const uint32_t running = b.running;
             Slice slice = run_slice(k, b);
+            ended |= b.running < running;
             const bool rehearsal = launch.flags & kRehearsal;
             if (rehearsal || k.active.size() > 1) attribute(k, b);  // else it is all the block's
             if (rehearsal && past_limit(run)) {  // others may go on for a while before they look
@@ -328,15 +331,18 @@ void run_resident(Worker& k) {
             keep_record(k, k.active[0]->index);
         }
         if (progress) run.probing = false;
-        if (progress || !run.spins) continue;
-        // Everything only spins: what it waits for may be in blocks that have not started.
+        idle = ended ? 0 : idle + 1;
+        if (!run.spins || (progress && idle < kPatience)) continue;
+        idle = 0;
+        // Everything only spins, maybe through barriers (`while (__syncthreads_and(…))`): what it waits for may be in
+        // blocks that have not started.
         wanted = k.active.size() * 2;
         if (k.active.size() == 1) attribute(k, *k.active[0]);
         bool more = false;
         uint32_t limit = launch.flags & kCooperative ? ~0u : std::max(launch.max_resident, 1u);
         while (k.active.size() < wanted && run.resident.load() < limit && admit(k)) more = true;
         wanted = std::max<uint64_t>(k.active.size(), 1);
-        if (more) continue;
+        if (more || progress) continue;
         if (!k.active.empty() && is_stuck(k, &rounds)) {
             describe_stuck(k);
             keep_record(k, k.active[0]->index);

@@ -19,6 +19,32 @@ namespace c10 {
 
 class Stream {};
 
+/* Memory of the device with one owner, as the caching allocator hands it out. */
+class DataPtr {
+  public:
+    explicit DataPtr(void *data = nullptr) : data_(data) {}
+    DataPtr(DataPtr &&other) noexcept : data_(other.data_) { other.data_ = nullptr; }
+    DataPtr &operator=(DataPtr &&other) noexcept {
+        std::swap(data_, other.data_);
+        return *this;
+    }
+    ~DataPtr() {
+        if (data_) ::evo::raw_free(data_);
+    }
+    void *get() const { return data_; }
+    void *mutable_get() const { return data_; }
+    explicit operator bool() const { return data_ != nullptr; }
+    Device device() const { return Device(kCUDA, static_cast<DeviceIndex>(::evo::current_device())); }
+
+  private:
+    void *data_;
+};
+struct Allocator {
+    DataPtr allocate(size_t bytes) { return DataPtr(::evo::raw_allocate(bytes)); }
+    void *raw_allocate(size_t bytes) { return ::evo::raw_allocate(bytes); }
+    void raw_deallocate(void *data) { ::evo::raw_free(data); }
+};
+
 namespace cuda {
 
 class CUDAStream {
@@ -129,8 +155,15 @@ class CUDAStreamGuard {
 
 namespace CUDACachingAllocator {
 inline void *raw_alloc(size_t bytes) { return ::evo::raw_allocate(bytes); }
+inline void *raw_alloc_with_stream(size_t bytes, cudaStream_t) { return ::evo::raw_allocate(bytes); }
 inline void raw_delete(void *data) { ::evo::raw_free(data); }
 inline void emptyCache() {}
+template <typename Data>
+void recordStream(const Data &, CUDAStream) {}
+inline Allocator *get() {
+    static Allocator allocator;
+    return &allocator;
+}
 }  // namespace CUDACachingAllocator
 
 }  // namespace cuda
@@ -165,8 +198,23 @@ inline std::optional<Device> device_of(const Tensor &tensor) {
 inline Device device_of(const Tensor &tensor) { return tensor.device(); }
 #endif
 
+/* The switches of PyTorch that a kernel may ask for, as they are unless somebody turns them. */
+struct Context {
+    bool deterministicAlgorithms() const { return false; }
+    bool deterministicFillUninitializedMemory() const { return false; }
+    bool allowTF32CuBLAS() const { return false; }
+    void alertNotDeterministic(const char *) const {}
+    void lazyInitCUDA() const {}
+    bool hasCUDA() const { return true; }
+};
+inline Context &globalContext() {
+    static Context context;
+    return context;
+}
+
 namespace cuda {
 using namespace c10::cuda;
+inline c10::Allocator *getCUDADeviceAllocator() { return CUDACachingAllocator::get(); }
 inline bool is_available() { return ::evo::device_count() > 0; }
 inline int64_t getNumGPUs() { return ::evo::device_count(); }
 inline bool canDeviceAccessPeer(DeviceIndex, DeviceIndex) { return false; }

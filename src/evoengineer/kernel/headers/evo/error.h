@@ -204,4 +204,5 @@ std::string str(const Parts &...parts) {
     if (!(condition)) {                                                                                            \
         __trap();                                                                                                  \
     }
+#define CUDA_KERNEL_ASSERT_MSG(condition, message) CUDA_KERNEL_ASSERT((condition) && (message))
 #define CUDA_KERNEL_ASSERT2(condition) CUDA_KERNEL_ASSERT(condition)

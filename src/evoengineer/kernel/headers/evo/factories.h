@@ -47,12 +47,17 @@ Tensor tensor(const std::vector<T> &values, const TensorOptions &options = {}) {
 inline Tensor empty_symint(SymIntArrayRef size, const TensorOptions &options = {}) { return empty(size, options); }
 inline Tensor zeros_symint(SymIntArrayRef size, const TensorOptions &options = {}) { return zeros(size, options); }
 
+}  // namespace at
+
+namespace c10 {
 /* Negative dimensions count from the end. */
 inline int64_t maybe_wrap_dim(int64_t dimension, int64_t count) {
     TORCH_CHECK_INDEX(dimension >= -count && dimension < (count ? count : 1), "Dimension out of range: ", dimension, " of ", count);
     return dimension < 0 ? dimension + count : dimension;
 }
+}  // namespace c10
 
+namespace at {
 /* Views and copies that exist as functions, too. */
 inline Tensor reshape(const Tensor &tensor, IntArrayRef shape) { return tensor.reshape(shape); }
 inline Tensor flatten(const Tensor &tensor, int64_t start = 0, int64_t end = -1) { return tensor.flatten(start, end); }

@@ -233,6 +233,10 @@ class Tensor {
     Tensor mT() const { return transpose(-2, -1); }
     Tensor permute(IntArrayRef order) const;
     Tensor movedim(int64_t source, int64_t destination) const;
+    Tensor moveaxis(int64_t source, int64_t destination) const { return movedim(source, destination); }
+    Tensor swapaxes(int64_t first, int64_t second) const { return transpose(first, second); }
+    Tensor swapdims(int64_t first, int64_t second) const { return transpose(first, second); }
+    Tensor unfold(int64_t dimension, int64_t size, int64_t step) const;
     Tensor expand(IntArrayRef size, bool implicit = false) const;
     Tensor expand_as(const Tensor &other) const { return expand(other.sizes()); }
     Tensor narrow(int64_t dimension, int64_t start, int64_t length) const;

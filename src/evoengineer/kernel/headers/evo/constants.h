@@ -1,0 +1,21 @@
+/* c10/util/MathConstants.h: constants by type. */
+#pragma once
+
+#include "config.h"
+
+namespace c10 {
+#define EVO_CONSTANT(name, value)                                                                                  \
+    template <typename T>                                                                                          \
+    constexpr T name = static_cast<T>(value);
+EVO_CONSTANT(e, 2.718281828459045235360287471352662498)
+EVO_CONSTANT(pi, 3.141592653589793238462643383279502884)
+EVO_CONSTANT(frac_1_pi, 0.318309886183790671537767526745028724)
+EVO_CONSTANT(frac_sqrt_2, 0.707106781186547524400844362104849039)
+EVO_CONSTANT(frac_1_sqrt_2pi, 0.398942280401432677939946059934381868)
+EVO_CONSTANT(ln_2, 0.693147180559945309417232121458176568)
+EVO_CONSTANT(ln_10, 2.302585092994045684017991454684364208)
+EVO_CONSTANT(log_2_e, 1.442695040888963407359924681001892137)
+EVO_CONSTANT(sqrt_2, 1.414213562373095048801688724209698079)
+EVO_CONSTANT(euler, 0.577215664901532860606512090082402431)
+#undef EVO_CONSTANT
+}  // namespace c10
