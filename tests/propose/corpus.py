@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evoengineer.judge import JudgeOptions, Verdict, judge
 from evoengineer.problem.inline import define_problem
 from evoengineer.problem.model import Case, Problem
 
@@ -43,6 +44,10 @@ class Specimen:
             cases=[*(Case.check(n=n) for n in self.sizes), Case.bench(n=self.bench)],
             baseline=self.source,
         )
+
+    def judged(self, source: str) -> Verdict:
+        """The verdict on another kernel for this problem, with the same inputs on every machine."""
+        return judge(source, self.problem, options=JudgeOptions(run_seed=1))
 
 
 def two(case: Case, generator: Any) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-import evoengineer
 from evoengineer.propose.protocol import Exhausted, Request, Tried
 from evoengineer.propose.rewriter import Rewriter
 from evoengineer.propose.rewriter.block_shape import BlockShape
@@ -61,7 +60,7 @@ def test_what_is_first_proposed_is_valid_and_faster(
     name: str, rewrite: Rewrite, arguments: tuple[str, ...], least: float
 ) -> None:
     change = changes(rewrite, FOUND[name], arguments)[0]
-    verdict = evoengineer.judge(change.source, FOUND[name].problem)
+    verdict = FOUND[name].judged(change.source)
     assert verdict.outcome == "valid", f"{change.what}: {verdict.evidence}"
     assert verdict.timing is not None
     assert (verdict.timing.speedup or 0) > least
@@ -70,7 +69,7 @@ def test_what_is_first_proposed_is_valid_and_faster(
 def test_sums_in_one_pass_keep_their_digits_where_the_first_element_is_far_from_the_others() -> None:
     found = changes(ShortRows(), FOUND["layer_norm_dynamic"], ROWS)
     change = next(each for each in found if "one pass" in each.what)
-    verdict = evoengineer.judge(change.source, FOUND["layer_norm_dynamic"].problem)
+    verdict = FOUND["layer_norm_dynamic"].judged(change.source)
     assert verdict.outcome == "valid", f"{change.what}: {verdict.evidence}"
 
 
@@ -82,7 +81,7 @@ def test_rows_that_have_a_pointer_of_their_own_are_kept() -> None:
 def test_what_a_later_kernel_needs_only_is_computed_there() -> None:
     found = changes(Fusing(), FOUND["batch_norm_relu_pool"])[0].source
     assert found.count("<<<") == 1
-    verdict = evoengineer.judge(found, FOUND["batch_norm_relu_pool"].problem)
+    verdict = FOUND["batch_norm_relu_pool"].judged(found)
     assert verdict.outcome == "valid", verdict.evidence
 
 
@@ -157,7 +156,7 @@ CHANGED_IN_PLACE = Specimen(
 def test_a_kernel_that_changes_a_tensor_in_place_becomes_a_part_of_the_one_before() -> None:
     found = changes(Fusing(), CHANGED_IN_PLACE)[0].source
     assert "product_then_leaky<<<" in found
-    verdict = evoengineer.judge(found, CHANGED_IN_PLACE.problem)
+    verdict = CHANGED_IN_PLACE.judged(found)
     assert verdict.outcome == "valid", verdict.evidence
 
 

@@ -231,7 +231,7 @@ def test_what_is_made_of_a_style_is_valid(name: str) -> None:
     specimen = FOUND[name]
     rewrite: Rewrite = WarpPerRow() if "thread" in name else Tiling()
     first = next(iter(rewrite.changes(plain(specimen.source), task(name), Random(0))))
-    verdict = evoengineer.judge(first.source, specimen.problem)
+    verdict = specimen.judged(first.source)
     assert verdict.outcome == "valid", verdict.evidence
 
 

@@ -113,7 +113,7 @@ def test_a_disguised_row_is_split_over_blocks_and_right() -> None:
     specimen = disguised(PLAIN)
     text = split(specimen.source, in_one_pass(rows(specimen.source)), 64, 4, 2)
     assert text.count("__global__") == 1 + 2, "the original stays"
-    verdict = evoengineer.judge(text, specimen.problem)
+    verdict = specimen.judged(text)
     assert verdict.outcome == "valid", verdict.evidence
 
 
@@ -129,7 +129,7 @@ def test_a_disguised_row_is_kept_in_registers_and_right() -> None:
     text = specimen.source.replace("const float *row = in +", "in +=").replace("row[c]", "in[c]")
     change = next(KeepRow().changes(text, Task(("a: float32 tensor [3, 200]",)), Random(0)))
     assert "sums in one pass" in change.what
-    verdict = evoengineer.judge(change.source, specimen.problem)
+    verdict = specimen.judged(change.source)
     assert verdict.outcome == "valid", verdict.evidence
 
 
@@ -248,5 +248,5 @@ SCAN = Specimen(
 def test_a_scan_by_shuffles_is_right() -> None:
     (change,) = ShuffleScan().changes(SCAN.source, Task(), Random(0))
     assert TAIL in change.source
-    verdict = evoengineer.judge(change.source, SCAN.problem)
+    verdict = SCAN.judged(change.source)
     assert verdict.outcome == "valid", verdict.evidence

@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-import evoengineer
 from evoengineer.propose.rewriter.block_scan import BlockScan
 from evoengineer.propose.rewriter.block_shape import BlockShape
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
@@ -44,7 +43,7 @@ def test_what_threads_share_is_valid_and_faster(specimen: Specimen) -> None:
     chosen = {each.source: each for each in (found[0], *parted[-1:])}
     speedups = []
     for each in chosen.values():
-        verdict = evoengineer.judge(each.source, specimen.problem)
+        verdict = specimen.judged(each.source)
         assert verdict.outcome == "valid", f"{each.what}: {verdict.evidence}"
         assert verdict.timing is not None
         speedups.append(verdict.timing.speedup or 0)

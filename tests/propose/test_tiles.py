@@ -71,7 +71,7 @@ def test_tiles_are_right_at_every_edge(name: str, how: dict[str, Any]) -> None:
         nest = nest_of(source, next(each for each in kernels(source) if each.name == part))
     sides = (Split(fastest, 8, 2), Split(other, 4, 4, adjacent=True))
     text = tiled(source, nest, analysed(source, nest), Schedule(sides, **how))
-    verdict = evoengineer.judge(text, specimen.problem)
+    verdict = specimen.judged(text)
     assert verdict.outcome == "valid", verdict.evidence
 
 
@@ -84,7 +84,7 @@ def test_neighbours_are_stored_at_once_where_they_are_aligned(name: str) -> None
     sides = (Split(fastest, 8, 8, adjacent=True), Split(other, 4, 4, adjacent=True))
     text = tiled(specimen.source, nest, analysed(specimen.source, nest), Schedule(sides, step=8))
     assert "*reinterpret_cast<float4*>(run_at) = " in text
-    verdict = evoengineer.judge(text, specimen.problem)
+    verdict = specimen.judged(text)
     assert verdict.outcome == "valid", verdict.evidence
 
 

@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-import evoengineer
 from evoengineer.propose.rewriter import untouched
 from evoengineer.propose.rewriter.block_scan import BlockScan
 from evoengineer.propose.rewriter.change import Change, Rewrite, Task
@@ -70,7 +69,7 @@ def test_what_is_first_proposed_is_valid_and_faster(
     name: str, rewrite: Rewrite, arguments: tuple[str, ...], least: float
 ) -> None:
     change = changes(rewrite, FOUND[name], arguments)[0]
-    verdict = evoengineer.judge(change.source, FOUND[name].problem)
+    verdict = FOUND[name].judged(change.source)
     assert verdict.outcome == "valid", f"{change.what}: {verdict.evidence}"
     assert verdict.timing is not None
     assert (verdict.timing.speedup or 0) > least

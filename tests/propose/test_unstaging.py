@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-import evoengineer
 from evoengineer.propose.rewriter.change import Task
 from evoengineer.propose.rewriter.tiling import Tiling
 from evoengineer.propose.syntax.plain import plain
@@ -45,7 +44,7 @@ def test_tiles_are_read_as_the_loads_that_fill_them(specimen: Specimen, sum_of: 
 def test_what_is_tiled_anew_is_valid(specimen: Specimen) -> None:
     sizes = ("a: float32 tensor [512, 512]", "b: float32 tensor [512, 512]")
     change = next(iter(Tiling().changes(plain(specimen.source), Task(sizes, 128), Random(0))))
-    verdict = evoengineer.judge(change.source, specimen.problem)
+    verdict = specimen.judged(change.source)
     assert verdict.outcome == "valid", verdict.evidence
     assert verdict.timing is not None
     assert verdict.timing.speedup is not None
