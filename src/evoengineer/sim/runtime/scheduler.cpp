@@ -47,7 +47,6 @@ void drop_fibre(Worker& k, WarpState& w) {
     w.fibre = nullptr;
 }
 
-
 // Keeps the record of the lowest block that failed.
 void keep_record(Worker& k, uint64_t block) {
     Run& run = *k.run;
