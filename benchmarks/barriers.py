@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,9 +28,8 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parent.parent
-REPORT = ROOT / "docs" / "simulator-speed.md"
-BEGIN, END = "<!-- barriers -->", "<!-- /barriers -->"
+from benchmarks.trees import REPORT, ROOT, in_tree, ptx_of, report
+
 SIZE = 512  # of the matrices; they have as many elements as any kernel needs
 SAMPLES = 8  # blocks that are counted
 FORMS = ("plain", "counted")
@@ -68,7 +66,9 @@ def measure(launches: int) -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="barriers-") as cache:
         os.environ[CACHE_VARIABLE] = cache  # the runtime has been loaded; kernels are not known yet
         engine.warm_up()
-        module = engine.load_module([_ptx()])
+        module = engine.load_module(
+            [ptx_of((Path(__file__).parent / "barriers.cu").read_text(encoding="utf-8"))]
+        )
         for work in WORKS:
             row: dict[str, Any] = {}
             for form, options in zip(FORMS, (plain, replace(plain, sample_blocks=SAMPLES)), strict=True):
@@ -101,30 +101,6 @@ def _run(engine: Any, module: Any, work: Work, launches: int, form: str, row: di
     row[form] = min(seconds[1:])
     simulated = result.elapsed_ns if form == "counted" else 0.0
     row[f"{form} same"] = [hashlib.sha256(out.tobytes()).hexdigest(), simulated, image.request.instructions]
-
-
-def _ptx() -> str:
-    from evoengineer.toolchain.compilers import find_toolchain
-
-    toolchain = find_toolchain()
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "kernels.ptx"
-        target = ("-gencode", "arch=compute_89,code=compute_89", "-lineinfo")
-        source = str(Path(__file__).parent / "barriers.cu")
-        command = [str(toolchain.nvcc), *toolchain.flags, "-ptx", *target, source, "-o", str(output)]
-        subprocess.run(command, check=True)
-        return output.read_text(encoding="utf-8")
-
-
-def in_tree(tree: Path, launches: int) -> dict[str, dict[str, Any]]:
-    """In a process of its own, with that tree's simulator and nothing compiled yet."""
-    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}:{ROOT}"}
-    command = [sys.executable, "-m", "benchmarks.barriers", "--launches", str(launches), "--child"]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise SystemExit(f"{' '.join(command)} fails in {tree}:\n{run.stdout}{run.stderr}")
-    found: dict[str, dict[str, Any]] = json.loads(run.stdout.splitlines()[-1])
-    return found
 
 
 def best_of(runs: Sequence[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -167,20 +143,18 @@ def main() -> int:
     if options.child:
         print(json.dumps(measure(options.launches)))
         return 0
+    child = ("--launches", str(options.launches), "--child")
     now: list[dict[str, dict[str, Any]]] = []
     then: list[dict[str, dict[str, Any]]] = []
     for _ in range(options.rounds):
-        now.append(in_tree(ROOT, options.launches))
+        now.append(in_tree(ROOT, "barriers", *child))
         if options.before:
-            then.append(in_tree(options.before.resolve(), options.launches))
+            then.append(in_tree(options.before.resolve(), "barriers", *child))
     best_of([*now, *then])  # the same bits, instructions and times, or it ends here
     text = table(best_of(now), best_of(then) if then else None)
     print(text)
     if options.write:
-        report = REPORT.read_text(encoding="utf-8")
-        head, _, rest = report.partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        REPORT.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
+        report("barriers", text)
     return 0
 
 

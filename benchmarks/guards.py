@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,10 +28,9 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parent.parent
-REPORT = ROOT / "docs" / "simulator-speed.md"
+from benchmarks.trees import REPORT, ROOT, in_tree, ptx_of, report
+
 SUITE = ROOT / "src/evoengineer/suites/kernels91/convolution"
-BEGIN, END = "<!-- guards -->", "<!-- /guards -->"
 MOST_FOR_TOTALS = 1.15
 PRODUCT = r"""
 __global__ void product(const float* a, const float* b, float* out, int n) {
@@ -101,7 +99,7 @@ def measure(launches: int, totals: bool) -> dict[str, dict[str, Any]]:
 def _run(engine: Any, work: Work, launches: int) -> dict[str, Any]:
     from evoengineer.sim.runtime import structs
 
-    module = engine.load_module([_ptx(work)])
+    module = engine.load_module([ptx_of(_device_code(work))])
     name = next(each for each in module.kernels if work.kernel in each)
     random = np.random.default_rng(1)
     inputs = [random.standard_normal(size, dtype=np.float32) for size in work.inputs]
@@ -126,34 +124,12 @@ def _run(engine: Any, work: Work, launches: int) -> dict[str, Any]:
     }
 
 
-def _ptx(work: Work) -> str:
-    """Device code alone, without torch's headers."""
-    from evoengineer.toolchain.compilers import find_toolchain
-
-    text = PRODUCT
-    if work.source is not None:
-        text = work.source.read_text(encoding="utf-8").split("torch::Tensor forward")[0]
-        text = text.replace("#include <torch/extension.h>", "#include <cstdint>")
-    toolchain = find_toolchain()
-    with tempfile.TemporaryDirectory() as folder:
-        source, output = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
-        source.write_text(text, encoding="utf-8")
-        target = ("-gencode", "arch=compute_89,code=compute_89")
-        command = [str(toolchain.nvcc), *toolchain.flags, "-ptx", *target, str(source), "-o", str(output)]
-        subprocess.run(command, check=True)
-        return output.read_text(encoding="utf-8")
-
-
-def in_tree(tree: Path, launches: int, totals: bool = True) -> dict[str, dict[str, Any]]:
-    """In a process of its own, with that tree's simulator and nothing compiled yet."""
-    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}:{ROOT}"}
-    command = [sys.executable, "-m", "benchmarks.guards", "--launches", str(launches), "--child"]
-    command += [] if totals else ["--no-totals"]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise SystemExit(f"{' '.join(command)} fails in {tree}:\n{run.stdout}{run.stderr}")
-    found: dict[str, dict[str, Any]] = json.loads(run.stdout.splitlines()[-1])
-    return found
+def _device_code(work: Work) -> str:
+    """Without torch's headers."""
+    if work.source is None:
+        return PRODUCT
+    text = work.source.read_text(encoding="utf-8").split("torch::Tensor forward")[0]
+    return text.replace("#include <torch/extension.h>", "#include <cstdint>")
 
 
 def best_of(runs: Sequence[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -205,12 +181,13 @@ def main() -> int:
     if options.child:
         print(json.dumps(measure(options.launches, not options.no_totals)))
         return 0
+    child = ("--launches", str(options.launches), "--child")
     runs: dict[str, list[dict[str, dict[str, Any]]]] = {"after": [], "bare": [], "before": []}
     for _ in range(options.rounds):
-        runs["after"].append(in_tree(ROOT, options.launches))
-        runs["bare"].append(in_tree(ROOT, options.launches, totals=False))
+        runs["after"].append(in_tree(ROOT, "guards", *child))
+        runs["bare"].append(in_tree(ROOT, "guards", *child, "--no-totals"))
         if options.before:
-            runs["before"].append(in_tree(options.before.resolve(), options.launches))
+            runs["before"].append(in_tree(options.before.resolve(), "guards", *child))
     before = best_of(runs["before"]) if options.before else None
     after = best_of(runs["after"])
     best_of([after, *([before] if before else [])])  # the same bits and instructions, or it ends here
@@ -218,10 +195,7 @@ def main() -> int:
     text = table(after, bare, before)
     print(text)
     if options.write:
-        report = REPORT.read_text(encoding="utf-8")
-        head, _, rest = report.partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        REPORT.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
+        report("guards", text)
     worst = max(row["best"] / bare[title]["best"] for title, row in after.items())
     print(f"exact totals cost {worst:.2f}x at most (wanted: {MOST_FOR_TOTALS:g}x)", file=sys.stderr)
     return 0 if worst <= MOST_FOR_TOTALS else 1

@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,9 +28,8 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parent.parent
-REPORT = ROOT / "docs" / "simulator-speed.md"
-BEGIN, END = "<!-- tiles -->", "<!-- /tiles -->"
+from benchmarks.trees import REPORT, ROOT, in_tree, ptx_of, report
+
 SIZE, CHECKED_SIZE, SAMPLES = 768, 128, 18
 ROWS = {
     "first": "first launch, FAST translated",
@@ -57,7 +55,7 @@ def measure(launches: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tiles-") as cache:
         os.environ[CACHE_VARIABLE] = cache  # the runtime has been loaded; kernels are not known yet
         engine.warm_up()
-        module = engine.load_module([_ptx()])
+        module = engine.load_module([ptx_of(_device_code())])
         generator = np.random.default_rng(1)
         values = [generator.random((SIZE, SIZE), dtype=np.float32) for _ in range(3)]
         places = [engine.memory.allocate(structs.DEVICE, each.nbytes) for each in values]
@@ -92,31 +90,9 @@ def measure(launches: int) -> dict[str, Any]:
         return found
 
 
-def _ptx() -> str:
-    from evoengineer.toolchain.compilers import find_toolchain
-
-    text = (
-        (Path(__file__).parent / "register_tiles.cu").read_text(encoding="utf-8").split("// --- host ---")[0]
-    )
-    toolchain = find_toolchain()
-    with tempfile.TemporaryDirectory() as folder:
-        source, output = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
-        source.write_text(text.replace("#include <torch/extension.h>", ""), encoding="utf-8")
-        target = ("-gencode", "arch=compute_89,code=compute_89", "-lineinfo")
-        command = [str(toolchain.nvcc), *toolchain.flags, "-ptx", *target, str(source), "-o", str(output)]
-        subprocess.run(command, check=True)
-        return output.read_text(encoding="utf-8")
-
-
-def in_tree(tree: Path, launches: int) -> dict[str, Any]:
-    """In a process of its own, with that tree's simulator and nothing compiled yet."""
-    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}:{ROOT}"}
-    command = [sys.executable, "-m", "benchmarks.tiles", "--launches", str(launches), "--child"]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise SystemExit(f"{' '.join(command)} fails in {tree}:\n{run.stdout}{run.stderr}")
-    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-    return found
+def _device_code() -> str:
+    text = (Path(__file__).parent / "register_tiles.cu").read_text(encoding="utf-8")
+    return text.split("// --- host ---")[0].replace("#include <torch/extension.h>", "")
 
 
 def table(after: dict[str, Any], before: dict[str, Any] | None) -> str:
@@ -141,8 +117,9 @@ def main() -> int:
     if options.child:
         print(json.dumps(measure(options.launches)))
         return 0
-    before = in_tree(options.before.resolve(), options.launches) if options.before else None
-    after = in_tree(ROOT, options.launches)
+    child = ("--launches", str(options.launches), "--child")
+    before = in_tree(options.before.resolve(), "tiles", *child) if options.before else None
+    after = in_tree(ROOT, "tiles", *child)
     if before:
         differing = [key for key in after if key.endswith("same") and after[key] != before[key]]
         if differing:
@@ -150,10 +127,7 @@ def main() -> int:
     text = table(after, before)
     print(text)
     if options.write:
-        report = REPORT.read_text(encoding="utf-8")
-        head, _, rest = report.partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        REPORT.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
+        report("tiles", text)
     return 0
 
 

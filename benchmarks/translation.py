@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,9 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
-REPORT = ROOT / "docs" / "simulator-speed.md"
-BEGIN, END = "<!-- translation -->", "<!-- /translation -->"
+from benchmarks.trees import REPORT, ROOT, in_tree, report
+
 _BESIDE_FAST = ("SLOW", "counted")  # forms that are translated where FAST has been
 FORMS = ("FAST", *_BESIDE_FAST, "race checks", "undefined values")
 STEPS = {"parse": "LLVM reads IR", "passes": "its passes", "code": "its code generation", "link": "linking"}
@@ -137,18 +135,6 @@ def ptx_texts(folder: Path, sources: list[Path]) -> None:
         (folder / f"{name}.ptx").write_text(text, encoding="utf-8")
 
 
-def in_tree(tree: Path, form: str, texts: Path, least: int) -> dict[str, Any]:
-    """In a process of its own, with that tree's simulator and nothing compiled yet."""
-    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}:{ROOT}"}
-    command = [sys.executable, "-m", "benchmarks.translation", "--child", form, str(texts)]
-    command += ["--least", str(least)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise SystemExit(f"{' '.join(command)} fails in {tree}:\n{run.stdout}{run.stderr}")
-    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-    return found
-
-
 def total(found: dict[str, Any]) -> dict[str, float]:
     """All kernels together."""
     return {step: sum(each[step] for each in found.values()) for step in (OWN, *STEPS)}
@@ -200,7 +186,8 @@ def main() -> int:
             for _ in range(options.rounds):
                 for name, tree in trees.items():
                     if tree is not None:
-                        runs[name].append(in_tree(tree.resolve(), form, Path(scratch), options.least))
+                        child = ("--child", form, scratch, "--least", str(options.least))
+                        runs[name].append(in_tree(tree.resolve(), "translation", *child))
             for name in trees:
                 if runs[name]:
                     found[name][form] = best(runs[name])
@@ -213,10 +200,7 @@ def main() -> int:
     text = table(after, before, f"{len(counts)} kernels of {min(counts)} to {max(counts)} PTX instructions")
     print(text)
     if options.write:
-        report = REPORT.read_text(encoding="utf-8")
-        head, _, rest = report.partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        REPORT.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
+        report("translation", text)
     return 0
 
 
