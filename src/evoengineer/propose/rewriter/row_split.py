@@ -30,17 +30,18 @@ from evoengineer.propose.syntax.kernels import fresh_name, in_terms_of_launch
 from evoengineer.propose.syntax.rows import Plain, Rows, Single, Stride, Walk, Whole, Written, rows_of
 from evoengineer.propose.syntax.tree import Edit, NotUnderstood, edited, text
 
-# Threads of a block, blocks of a row, groups of rows.
+# Threads of a block, blocks of a row, groups of rows. A group, and what is written of it, should take up half of L2,
+# which loses lines before it is full.
 _SHAPES = (
-    (512, 8, 2),
-    (256, 16, 2),
-    (512, 16, 2),
-    (1024, 4, 2),
     (512, 8, 4),
-    (256, 8, 4),
+    (256, 16, 4),
+    (512, 16, 4),
+    (1024, 4, 4),
+    (512, 8, 2),
+    (256, 8, 8),
     (512, 4, 1),
-    (256, 32, 2),
-    (1024, 8, 4),
+    (256, 32, 4),
+    (1024, 8, 8),
     (512, 2, 2),
 )
 _SHORT = 4096  # elements; a block is enough for them
