@@ -6,8 +6,8 @@
 
 The kernels are those of barriers.cu. Each round is a process of its own with an empty cache; the best of several
 launches counts, in CPU time of one thread, so that a busy machine matters little. *Counted* launches count what some of
-the blocks do, for simulated times. Both trees must give the same bits, run the same number of instructions and
-simulate the same times, or it fails.
+the blocks do, for simulated times. Both trees must give the same bits and run the same number of instructions, or it
+fails; where they simulate other times, as trees with different models do, it says so.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def _run(engine: Any, module: Any, work: Work, launches: int, form: str, row: di
     image = next(image for image in module.images.values() if image.kernel == work.kernel)
     row[form] = min(seconds[1:])
     simulated = result.elapsed_ns if form == "counted" else 0.0
-    row[f"{form} same"] = [hashlib.sha256(out.tobytes()).hexdigest(), simulated, image.request.instructions]
+    row[f"{form} same"] = [hashlib.sha256(out.tobytes()).hexdigest(), image.request.instructions]
+    row[f"{form} simulated"] = simulated
 
 
 def best_of(runs: Sequence[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -150,7 +151,11 @@ def main() -> int:
         now.append(in_tree(ROOT, "barriers", *child))
         if options.before:
             then.append(in_tree(options.before.resolve(), "barriers", *child))
-    best_of([*now, *then])  # the same bits, instructions and times, or it ends here
+    best_of([*now, *then])  # the same bits and instructions, or it ends here
+    if then and any(
+        row["counted simulated"] != then[0][title]["counted simulated"] for title, row in now[0].items()
+    ):
+        print("the trees simulate different times", file=sys.stderr)
     text = table(best_of(now), best_of(then) if then else None)
     print(text)
     if options.write:

@@ -7,8 +7,8 @@
 The product is judging.py's, an unrolled register tile of 1,400 PTX instructions, of matrices of 768². Everything is in
 CPU time of one thread, so that a busy machine matters little, in a process of its own with an empty cache; the best of
 several launches counts. A *first* launch includes the translation of the form that it is first to run: FAST, counted,
-with race checks, with checks of undefined values (those two on matrices of 128²). Both trees must give the same bits,
-the same instructions and the same simulated time, or it fails.
+with race checks, with checks of undefined values (those two on matrices of 128²). Both trees must give the same bits
+and the same instructions, or it fails; where they simulate other times, as trees with different models do, it says so.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def measure(launches: int) -> dict[str, Any]:
             found[name] = min(seconds[1:])
             simulated = result.elapsed_ns if name == "counted" else 0.0
             work = [image.request.instructions for image in module.images.values() if image.request]
-            found[f"{name} same"] = [hashlib.sha256(out.tobytes()).hexdigest(), simulated, *work]
+            found[f"{name} same"] = [hashlib.sha256(out.tobytes()).hexdigest(), *work]
+            found[f"{name} simulated"] = simulated
 
         kernel = next(name for name in module.kernels if "sgemm" in name)
         times("launch", SIZE, launches)
@@ -124,6 +125,8 @@ def main() -> int:
         differing = [key for key in after if key.endswith("same") and after[key] != before[key]]
         if differing:
             raise SystemExit(f"the trees differ: {[(key, before[key], after[key]) for key in differing]}")
+        if any(before[key] != after[key] for key in after if key.endswith("simulated")):
+            print("the trees simulate different times", file=sys.stderr)
     text = table(after, before)
     print(text)
     if options.write:
